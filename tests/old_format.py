@@ -13,6 +13,7 @@ from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
 from kgkit.store import PublishedBuild, Staging, StoreReader, StoreWriter
 from kgkit.store.layout import SINCE, TABLES, build_name, readable_formats
+from kgkit.store.trigrams import TrigramIndex
 from kgkit.store.writer import Item, checksums
 from kgkit.text import folding
 
@@ -67,3 +68,20 @@ def publish_in_older_format(folder: Path, home: Path, name: str, number: int) ->
 
 
 publish_as_format_2 = partial(publish_in_older_format, number=2)
+
+
+def as_older_index(path: Path, version: int) -> None:
+    """Make an index of surfaces one of an older version: without labels.
+
+    Its grams stay as they are; those of the first version were other ones.
+
+    Args:
+        path: path of an index of today.
+        version: 1, 2 or 3.
+    """
+    content, labels = path.read_bytes(), TrigramIndex(path).labels
+    assert labels is not None
+    sizes = [-(-part.nbytes // 8) * 8 for part in labels]
+    postings = 4 * TrigramIndex(path).postings.size
+    end = len(content) - 16 - sum(sizes)
+    path.write_bytes(b"KGTRIG%d\n" % version + content[8 : end - -postings % 8])

@@ -391,7 +391,7 @@ def stamp(manifest: Manifest, folder: Path) -> Manifest:
 
     That is when it was built, how large its files are, and its name.
     """
-    write_index(folder, folder)
+    write_index(folder, folder, manifest.folding)
     files, checked = checksums(folder, manifest.sha256)
     manifest = msgspec.structs.replace(
         manifest,

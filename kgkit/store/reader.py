@@ -18,8 +18,9 @@ from kgkit.store.damage import DAMAGE, damage_error
 from kgkit.store.environments import Environment, Gets, acquire, release
 from kgkit.store.layout import MAX_KEY, OPTIONAL, SINCE, SURFACES, TRIGRAMS, U32, Manifest
 from kgkit.store.manifest import full_name, read_manifest, read_manifest_of, rebuild_command
+from kgkit.store.surface_index import labels_beside
 from kgkit.store.surfaces import Surfaces
-from kgkit.store.trigrams import TrigramIndex
+from kgkit.store.trigrams import Labels, TrigramIndex
 from kgkit.text import accentless_writings, lacks_accents
 from kgkit.types import NO_SENSE, Candidate, Candidates, Entity, Ids
 
@@ -70,6 +71,7 @@ class StoreReader:
         self._has_other_writings = self.folding.version > 1
         self.surfaces: Surfaces | None = None  # where the table `starts` does not tell of all
         self.trigrams: TrigramIndex | None = None  # of a build that has the index
+        self._labels: Labels | None = None
         try:
             for name in (*OPTIONAL, *SINCE):
                 listed = name in manifest.tables
@@ -83,6 +85,7 @@ class StoreReader:
                 self.surfaces = self._map_surfaces(codec.decode_shards(shards))
             if TRIGRAMS in manifest.files:
                 self.trigrams = self._map(TRIGRAMS, TrigramIndex)
+                self._labels = self.trigrams.labels
         except NotThere:
             self.close()
             raise
@@ -103,7 +106,7 @@ class StoreReader:
 
     def close(self) -> None:
         """Let go of the build; a second call does nothing."""
-        self.surfaces = self.trigrams = None
+        self.surfaces = self.trigrams = self._labels = None
         self._environment = None
         self._local = _Closed(self.folder)
         self._give_back()
@@ -474,6 +477,21 @@ class StoreReader:
         """Yield every folded surface, in order; those too long for a key are left out."""
         with self.reading():
             yield from (key.decode() for key, _ in self.items("aliases") if not key.startswith(codec.DIGEST))
+
+    def labels_beside(self) -> Labels:
+        """Return the labels that are not within a surface of their entity.
+
+        They are in the index of surfaces; of a build whose index lacks them all labels are read, once.
+        """
+        if self._labels is None:
+            with self.reading():
+                self._labels = self.read_labels_beside()
+        return self._labels
+
+    def read_labels_beside(self) -> Labels:
+        """Return what `labels_beside` does, from the tables."""
+        names = self.items("names") if self.has_names else ()
+        return labels_beside(self.items("entities"), names, self.folding)
 
     def items(self, table: str, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """Yield the raw items of *table* in key order, those whose keys begin with *prefix*."""

@@ -5,23 +5,37 @@ and an index of surfaces that are gone, or of the first version, is made anew. B
 kgkit lack the index, or have it without words; all else of them works.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+import msgspec
+import numpy as np
 
 from kgkit.errors import WriteFailed
 from kgkit.store import codec
 from kgkit.store.environments import acquire, release
-from kgkit.store.layout import TRIGRAMS
-from kgkit.store.trigrams import TrigramIndex, TrigramWriter
+from kgkit.store.layout import TRIGRAMS, U32
+from kgkit.store.trigrams import Labels, TrigramIndex, TrigramWriter
+from kgkit.text import Folding
 from kgkit.versions import free_space
 
-__all__ = ["missing_surfaces", "write_index"]
+__all__ = ["labels_beside", "missing_surfaces", "write_index"]
 
 _NEW = TRIGRAMS + ".new"
 
 
-def write_index(data: Path, folder: Path) -> Path:
+class _Label(msgspec.Struct, array_like=True, gc=False):
+    """The first fields of a stored entity."""
+
+    key: str
+    label: str = ""
+
+
+_decode_label: Final = msgspec.msgpack.Decoder(_Label).decode
+
+
+def write_index(data: Path, folder: Path, folding: Folding) -> Path:
     """Write the index of the build whose data lie in *data* to *folder*, and return its path.
 
     An index that is there is taken for that of the build that this one began as.
@@ -37,15 +51,19 @@ def write_index(data: Path, folder: Path) -> Path:
         with environment.lmdb.begin() as transaction:
             aliases = environment.tables["aliases"]
             additions = _keys(transaction, aliases)
+            entities, names = environment.tables["entities"], environment.tables.get("names")
+            labels = labels_beside(
+                transaction.cursor(entities), () if names is None else transaction.cursor(names), folding
+            )
             if path.exists():
                 base = TrigramIndex(path)
                 new = missing_surfaces(_keys(transaction, aliases), base) if base.is_current else None
-                if new == []:
+                if new == [] and base.labels is not None and labels.same_as(base.labels):
                     return path
                 base, additions = (None, additions) if new is None else (base, iter(new))
             with TrigramWriter(folder / _NEW, base) as index:
                 index.add(additions)
-                index.finish()
+                index.finish(labels)
     finally:
         release(environment)
     try:
@@ -61,6 +79,42 @@ def _keys(transaction: Any, aliases: Any) -> Iterator[bytes]:
         for key in cursor.iternext(values=False):
             if not key.startswith(codec.DIGEST):
                 yield key
+
+
+def labels_beside(
+    entities: Iterable[tuple[bytes, bytes]], names: Iterable[tuple[bytes, bytes]], folding: Folding
+) -> Labels:
+    """Return the labels that are not within a surface of their entity, and those that have two forms.
+
+    Args:
+        entities, names: items of these tables, in the order of ids; of a build without `names`, none.
+        folding: folding of the surfaces.
+    """
+    decode, surfaces_of, digest = _decode_label, codec.decode_alias_keys, codec.DIGEST
+    folds_to_lower = folding.lowered("I") is not None  # ASCII without full stops
+    found: list[bytes] = []
+    numbers: list[bytes] = []
+    remaining = iter(names)
+    named, row = next(remaining, (b"", b""))
+    for number, entity in entities:
+        label = decode(entity).label
+        if folds_to_lower and label.isascii() and "." not in label:
+            written = " ".join(label.lower().split()).encode()  # ten times as fast, of most labels
+        else:  # two forms are within no surface
+            written = "\n".join(dict.fromkeys((folding.fold(label), label.lower()))).encode()
+        if named == number:
+            surfaces = surfaces_of(row)
+            named, row = next(remaining, (b"", b""))
+            for surface in surfaces:
+                if written in surface and not surface.startswith(digest):
+                    written = b""
+                    break
+        if written:
+            found.append(written)
+            numbers.append(number)
+    text = b"".join([written + b"\n" for written in found])
+    ends = np.cumsum(np.fromiter(map(len, found), np.uint64, len(found)) + np.uint64(1), dtype=np.uint64)
+    return Labels(np.frombuffer(text, np.uint8), ends, np.frombuffer(b"".join(numbers), U32))
 
 
 def missing_surfaces(keys: Iterator[bytes], index: TrigramIndex) -> list[bytes] | None:

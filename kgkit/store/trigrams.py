@@ -1,4 +1,4 @@
-"""The surfaces that are like a text: the index of the words and trigrams of a build's surfaces.
+"""The surfaces that are like a text, or have it within: the index of a build's surfaces.
 
 It is the file `surfaces.trigrams`. A surface is listed by
 
@@ -18,14 +18,18 @@ The file holds, little-endian and each part at a multiple of 8 bytes:
                 and cores as `word_code` and `core_code` give them
     starts      (G + 1,) u64, where the postings of each gram begin
     postings    (P,) u32, the numbers of the surfaces that have the gram, ascending
+    labels      (C,) the labels that are not within a surface of their entity, as `Labels` has them
+    label ends  (L,) u64, where each of them ends
+    label ids   (L,) u32, the ids of their entities, ascending
+    sizes       L and C, u64 each
 
 Surfaces are numbered in the order of the file: those of a build ascend, those that were added to it follow.
 What is in the file follows from the table `aliases`, but for that order. Surfaces whose key is a digest, as
 they are too long for one, are not in it.
 
 The index of the first version (`KGTRIG1`) has the trigrams and bigrams of the folded surfaces alone; that of
-the second (`KGTRIG2`) lacks letters of names with `&` and stars. They are read; what extends them is written
-anew.
+the second (`KGTRIG2`) lacks letters of names with `&` and stars; none before the fourth has labels. They are
+read; what extends them is written anew.
 """
 
 import os
@@ -48,8 +52,8 @@ from kgkit.text import without_accents
 from kgkit.versions import free_space
 
 __all__ = [
-    "BRACKETS", "SHORT", "TrigramIndex", "TrigramWriter", "core_code", "core_of", "first_letters", "grams_of",
-    "plain_form", "postings_of", "word_code",
+    "BRACKETS", "NO_LABELS", "SHORT", "Labels", "TrigramIndex", "TrigramWriter", "core_code", "core_of",
+    "first_letters", "grams_of", "plain_form", "postings_of", "word_code",
 ]  # fmt: skip
 
 Codes = NDArray[np.uint32]
@@ -57,19 +61,25 @@ Codes = NDArray[np.uint32]
 SHORT: Final = 8
 """A surface of so many bytes, at most, is listed by its bigrams too."""
 
-_MAGIC: Final = b"KGTRIG3\n"
-_SECOND_MAGIC: Final = b"KGTRIG2\n"
+_MAGIC: Final = b"KGTRIG4\n"
 _FIRST_MAGIC: Final = b"KGTRIG1\n"
+_OLDER: Final = (b"KGTRIG3\n", b"KGTRIG2\n", _FIRST_MAGIC)
 _WORDS: Final = 0x8000_0000
 _CORES: Final = 0xC000_0000
 _HASH: Final = 0x3FFF_FFFF
 _HEADER: Final = struct.Struct("<8s4Q")
+_SIZES: Final = struct.Struct("<2Q")
 _ALIGNED: Final = 8
 _ACRONYM_WORDS: Final = 3  # of a surface that is listed by their first letters
 _SHORT_WORD: Final = 3  # letters, as articles and prepositions have
 _BATCH: Final = 32_768
 _BYTES: Final = 32 << 20  # of a base that are read at a time
 _POSTINGS: Final = 4 << 20  # that are joined at a time
+_TEXT: Final = 256 << 10  # bytes in which a part is sought at a time
+_LISTS: Final = 4  # of grams that are compared, the shortest ones
+_LONG: Final = 200_000  # postings of a list: sooner than these, all surfaces are read
+_FEW: Final = 1_000  # surfaces that are read sooner than a further list of them
+_COMPARED: Final = 20_000  # surfaces that are read one by one
 _U32, _U64 = np.dtype("<u4"), np.dtype("<u8")
 
 
@@ -88,6 +98,7 @@ _COMMA: Final = re.compile(r",(?!\d)")
 _STOPS: Final = re.compile(r"(?<![^\W_])(?:[^\W\d_]\.){2,}[^\W\d_]?(?![^\W_])")
 _LOOSE_SIGNS: Final = re.compile(r"(?<=[^\W\d_]) +(?=[+#]+$)")
 _NUMBERS: Final = re.compile("[\xbc-\xbe\u2150-\u218b\u2460-\u24ff\u2640\u2642\u266d\u266f\u2776-\u2793]")
+_CHANGED: Final = re.compile("|".join(each.pattern for each in (_PUNCTUATION, _APOSTROPHES, _NUMBERS)))
 _ACCIDENTALS: Final = {"\u266d": " flat", "\u266f": "#"}
 BRACKETS: Final = re.compile("[(\\[{\uff08\u3010][^)\\]}\uff09\u3011]*(?:[)\\]}\uff09\u3011]|$)")
 """A part of a text in brackets."""
@@ -171,9 +182,15 @@ def postings_of(surfaces: Sequence[bytes]) -> NDArray[np.uint64]:
     folded = [str(surface, errors="replace") for surface in surfaces]
     plain = [plain_form(text) for text in folded]
     listed: list[int] = []
+    codes: dict[str, int] = {}  # of words, most of which come often
     for number, text in enumerate(plain):
-        listed += [word_code(word) << 32 | number for word in text.split(" ")]
-        listed += [core_code(letters) << 32 | number for letters in first_letters(text)]
+        words = text.split(" ")
+        for word in words:
+            if (code := codes.get(word)) is None:
+                code = codes[word] = word_code(word) << 32
+            listed.append(code | number)
+        if len(words) >= _ACRONYM_WORDS:
+            listed += [core_code(letters) << 32 | number for letters in first_letters(text)]
     for number, text in enumerate(folded):
         if "&" in text and len(plain[number]) < SHORT:
             listed.append(word_code(plain[number].replace(" ", "")) << 32 | number)
@@ -226,6 +243,59 @@ def grams_of(text: bytes, *, bigrams: bool) -> Codes:
 def _rows_between(grams: Codes, low: Any, high: Any) -> tuple[int, int]:
     """Return where the *grams* from *low* to *high*, both among them, begin and end."""
     return int(np.searchsorted(grams, low)), int(np.searchsorted(grams, high, "right"))
+
+
+class Labels(NamedTuple):
+    """Labels of entities, in which parts are sought.
+
+    A label is here as it is folded and in lower case, if the two differ, each with a line end behind it.
+
+    Attributes:
+        text: (C,) uint8, the labels, one behind the other.
+        ends: (L,) uint64, where each of them ends.
+        ids: (L,) uint32, the ids of their entities, ascending.
+    """
+
+    text: NDArray[np.uint8]
+    ends: NDArray[np.uint64]
+    ids: Codes
+
+    def same_as(self, others: "Labels") -> bool:
+        """Say whether all labels are those of *others*."""
+        return (
+            np.array_equal(self.text, others.text)
+            and np.array_equal(self.ends, others.ends)
+            and np.array_equal(self.ids, others.ids)
+        )
+
+    def containing(self, part: bytes) -> Iterator[int]:
+        """Yield the ids of the entities whose labels have a folded text within, ascending."""
+        for places in _places(self.text, part):
+            yield from self.ids[np.unique(np.searchsorted(self.ends, places, "right"))].tolist()
+
+
+NO_LABELS: Final = Labels(np.empty(0, np.uint8), np.empty(0, _U64), np.empty(0, _U32))
+
+
+def _places(text: NDArray[np.uint8], part: bytes) -> Iterator[NDArray[np.uint64]]:
+    """Yield where *part*, which is not empty, begins in a text, some places at a time."""
+    for begin in range(0, len(text), _TEXT):
+        piece = text[begin : begin + _TEXT + len(part) - 1].tobytes()
+        places, at = [], piece.find(part)
+        while at >= 0:
+            places.append(begin + at)
+            at = piece.find(part, at + 1)
+        if places:
+            yield np.array(places, np.uint64)
+
+
+def _lasting_parts(folded: str) -> list[bytes]:
+    """Return parts of a folded text that the plain form of every text around it has."""
+    lasting = [
+        character if character == " " or (character.isalnum() and not _CHANGED.match(character)) else "\n"
+        for character in folded
+    ]
+    return [without_accents(part.strip()).encode() for part in "".join(lasting).split("\n") if part.strip()]
 
 
 class _Run(NamedTuple):
@@ -287,7 +357,7 @@ class TrigramWriter:
             lengths = np.fromiter(map(len, batch), _U64, len(batch))
             self._add_run(b"".join(batch), lengths, codes[firsts], counts, numbers)
 
-    def finish(self) -> None:
+    def finish(self, labels: Labels = NO_LABELS) -> None:
         """Write all but the surfaces, and bring the file to the disk."""
         base = self._base
         of_base = np.empty(0, np.uint32) if base is None else base.grams
@@ -316,6 +386,12 @@ class TrigramWriter:
                 self._file.truncate(begin + int(starts[-1]) * _U32.itemsize)
                 if len(grams):
                     self._scatter(grams, starts[:-1].astype(np.int64), begin)
+                self._file.seek(0, os.SEEK_END)
+            self._align(int(starts[-1]) * _U32.itemsize)
+            for part in labels:
+                self._file.write(part.tobytes())
+                self._align(part.nbytes)
+            self._file.write(_SIZES.pack(len(labels.ids), len(labels.text)))
             self._file.seek(0)
             self._file.write(_HEADER.pack(_MAGIC, self._count, self._size, len(grams), int(starts[-1])))
             self._file.flush()
@@ -402,6 +478,7 @@ class TrigramIndex:
 
     Attributes:
         text, ends, grams, starts, postings: the parts of the file, as the module describes them.
+        labels: the labels in it; None of an older version, which has none.
         is_first: whether it is of the first version, of folded surfaces and without words.
         is_current: whether it is of the version that is written.
 
@@ -419,18 +496,32 @@ class TrigramIndex:
         magic, surfaces, size, grams, postings = _HEADER.unpack_from(content)
         self.is_first = magic == _FIRST_MAGIC
         self.is_current = magic == _MAGIC
-        if magic not in (_MAGIC, _SECOND_MAGIC, _FIRST_MAGIC):
+        if magic not in (_MAGIC, *_OLDER):
             raise DamagedKB(f"{path} is no index of surfaces that this kgkit reads")
         begins = [_HEADER.size]
         for length in (size, 8 * (surfaces + 1), 4 * grams, 8 * (grams + 1)):
             begins.append(begins[-1] + length + -length % _ALIGNED)
-        if (end := begins[-1] + 4 * postings) != len(content):
+        end = begins[-1] + 4 * postings
+        if self.is_current:
+            labels, letters = _SIZES.unpack_from(content, len(content) - _SIZES.size)
+            begins.append(end + -end % _ALIGNED)
+            for length in (letters, 8 * labels, 4 * labels):
+                begins.append(begins[-1] + length + -length % _ALIGNED)
+            end = begins[-1] + _SIZES.size
+        if end != len(content):
             raise DamagedKB(f"{path} has {len(content):,} bytes, its header says {end:,}")
         self.text = np.frombuffer(content, np.uint8, size, begins[0])
         self.ends = np.frombuffer(content, _U64, surfaces + 1, begins[1])
         self.grams = np.frombuffer(content, _U32, grams, begins[2])
         self.starts = np.frombuffer(content, _U64, grams + 1, begins[3])
         self.postings = np.frombuffer(content, _U32, postings, begins[4])
+        self.labels: Labels | None = None
+        if self.is_current:
+            self.labels = Labels(
+                np.frombuffer(content, np.uint8, letters, begins[5]),
+                np.frombuffer(content, _U64, labels, begins[6]),
+                np.frombuffer(content, _U32, labels, begins[7]),
+            )
 
     def __len__(self) -> int:
         return len(self.ends) - 1
@@ -445,3 +536,54 @@ class TrigramIndex:
             ends = self.ends[begin : begin + _BATCH + 1].tolist()
             text = self.text[ends[0] : ends[-1]].tobytes()
             yield from (text[first - ends[0] : last - ends[0]] for first, last in pairwise(ends))
+
+    def containing(self, folded: str, part: bytes) -> Iterator[int]:
+        """Yield the numbers of the surfaces that have a folded text within, ascending.
+
+        Args:
+            folded: folded text.
+            part: its UTF-8, not empty.
+        """
+        numbers = self._proposed(folded, part)
+        if numbers is None or len(numbers) > _COMPARED:
+            for begins in _places(self.text, part):
+                last = np.searchsorted(self.ends, begins, "right")  # where the surfaces end that these are in
+                yield from (np.unique(last[begins + np.uint64(len(part)) <= self.ends[last]]) - 1).tolist()
+            return
+        ends = self.ends
+        for number, begin, end in zip(
+            numbers.tolist(), ends[numbers].tolist(), ends[numbers + 1].tolist(), strict=True
+        ):
+            if part in self.text[begin:end].tobytes():
+                yield number
+
+    def _proposed(self, folded: str, part: bytes) -> NDArray[np.int64] | None:
+        """Return the numbers of the surfaces that have the rarest grams of a folded text; None for any."""
+        parts = [part] if self.is_first else _lasting_parts(folded)
+        codes = {int.from_bytes(each[at : at + 3], "big") for each in parts for at in range(len(each) - 2)}
+        if codes:
+            spans = [(code, code + 1) for code in codes]
+        elif pairs := [int.from_bytes(each, "big") << 8 for each in parts if len(each) == 2]:
+            spans = [
+                (pair, pair + 0x100) for pair in pairs
+            ]  # it has a trigram that begins so, before a space
+        else:
+            return None
+        bounds = self.starts[np.searchsorted(self.grams, np.array(spans, np.uint32))].astype(np.int64)
+        bounds = bounds[np.argsort(bounds[:, 1] - bounds[:, 0], kind="stable")][:_LISTS]
+        if bounds[0, 1] - bounds[0, 0] > _LONG:
+            return None
+        numbers: NDArray[np.int64] | None = None
+        for begin, end in bounds.tolist():
+            if numbers is not None and len(numbers) <= _FEW:
+                break
+            listed = self.postings[begin:end]
+            if not codes:
+                listed = np.sort(listed)
+                listed = listed[_firsts(listed)]
+            if numbers is None:
+                numbers = listed.astype(np.int64)
+            elif len(listed):
+                at = np.minimum(np.searchsorted(listed, numbers), len(listed) - 1)
+                numbers = numbers[listed[at] == numbers]
+        return numbers

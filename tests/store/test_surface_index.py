@@ -10,9 +10,10 @@ from kgkit.store import verify
 from kgkit.store.layout import DATA, MANIFEST, TRIGRAMS, Manifest
 from kgkit.store.manifest import read_manifest
 from kgkit.store.surface_index import missing_surfaces, write_index
-from kgkit.store.trigrams import TrigramIndex, TrigramWriter
+from kgkit.store.trigrams import NO_LABELS, TrigramIndex, TrigramWriter
+from kgkit.text import folding
 from kgkit.versions import file_sha256
-from tests.old_format import publish_as_format_2
+from tests.old_format import as_older_index, publish_as_format_2
 from tests.small_kb import ENDLESS, build, surfaces_kb
 
 MORE = [{"key": "Mercury", "aliases": ["Mercury", "an element"]}]
@@ -93,7 +94,7 @@ def test_an_index_with_surfaces_that_are_gone_is_made_anew(tmp_path):
     with TrigramWriter(tmp_path / TRIGRAMS) as index:
         index.add(sorted([*surfaces, b"withdrawn"]))
         index.finish()
-    write_index(data, tmp_path)
+    write_index(data, tmp_path, folding())
     assert (tmp_path / TRIGRAMS).read_bytes() == (data / TRIGRAMS).read_bytes()
 
 
@@ -120,12 +121,11 @@ def test_what_an_index_lacks_is_known_unless_it_has_more_than_the_table(tmp_path
     assert missing == (None if expected is None else [text.encode() for text in expected])
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_an_index_of_an_earlier_version_is_used_and_an_addition_writes_it_anew(tmp_path, version):
     with surfaces_kb(tmp_path) as kb:
         folder, surfaces = kb.store.folder, list(kb.surfaces())
-    content = (folder / TRIGRAMS).read_bytes()
-    (folder / TRIGRAMS).write_bytes(b"KGTRIG%d\n" % version + content[8:])
+    as_older_index(folder / TRIGRAMS, version)
     stamp(folder)
     assert verify(folder) == []
     with kgkit.open_kb("surfaces", tmp_path) as kb:
@@ -134,6 +134,33 @@ def test_an_index_of_an_earlier_version_is_used_and_an_addition_writes_it_anew(t
     assert TrigramIndex(built.path / TRIGRAMS).is_current
     assert indexed_surfaces(built.path) == sorted([*surfaces, "an element", "mercury"])
     assert verify(built.path) == []
+
+
+def test_labels_that_are_no_part_of_a_surface_are_kept_as_they_change(tmp_path):
+    head = {"kgkit": {"label_aliases": False}}
+    records = [
+        head,
+        {"key": "a", "label": "The Stack", "aliases": ["the stack (sea)"]},
+        {"key": "b", "label": "U.S. Steel", "aliases": ["us steel"]},
+        {"key": "c", "label": "Fulmar", "aliases": ["x"]},
+    ]
+    kgkit.build_kb("jsonl", records, name="own", home=tmp_path)
+
+    def labels():
+        with kgkit.open_kb("own", tmp_path) as kb:
+            kept, read = kb.store.labels_beside(), kb.store.read_labels_beside()
+            assert kept.same_as(read) and verify(kb.store.folder) == []
+            keys = [kb[number].key for number in kept.ids.tolist()]
+            return kept.text.tobytes().decode().split("\n")[:-1], keys
+
+    assert labels() == (["us steel", "u.s. steel", "fulmar"], ["b", "c"])
+    kgkit.add_to_kb("own", [head, {"key": "d", "label": "Skua", "aliases": ["x"]}], home=tmp_path)
+    assert labels() == (["us steel", "u.s. steel", "fulmar", "skua"], ["b", "c", "d"])
+    kgkit.edit_kb("own", [head, {"key": "c", "label": "Petrel"}], home=tmp_path)
+    assert labels()[0] == ["us steel", "u.s. steel", "petrel", "skua"]
+    edits = [{"key": "a", "remove_aliases": ["the stack (sea)"]}, {"key": "d", "aliases": ["skua"]}]
+    kgkit.edit_kb("own", edits, home=tmp_path)
+    assert labels() == (["the stack", "us steel", "u.s. steel", "petrel"], ["a", "b", "c"])
 
 
 # -- verify --------------------------------------------------------------------------------
@@ -149,27 +176,41 @@ def stamp(folder):
     (folder / MANIFEST).write_bytes(msgspec.json.encode(changed))
 
 
-def replace_index(folder, surfaces):
+def replace_index(folder, surfaces, labels=NO_LABELS):
     (folder / TRIGRAMS).unlink()
     with TrigramWriter(folder / TRIGRAMS) as index:
         index.add(surfaces)
-        index.finish()
+        index.finish(labels)
     stamp(folder)
 
 
 def test_verify_finds_an_index_of_other_surfaces(tmp_path):
     with surfaces_kb(tmp_path) as kb:
-        folder = kb.store.folder
-    replace_index(folder, [b"apple", b"pear"])
+        folder, labels = kb.store.folder, kb.store.labels_beside()
+    replace_index(folder, [b"apple", b"pear"], labels)
     assert verify(folder) == ["index: the surfaces in it are not the aliases"]
+
+
+def test_verify_finds_other_labels(tmp_path):
+    with surfaces_kb(tmp_path) as kb:
+        folder, surfaces, labels = (
+            kb.store.folder,
+            list(kb.surface_index().surfaces()),
+            kb.store.labels_beside(),
+        )
+        assert len(labels.ids)
+    replace_index(folder, surfaces, labels)
+    assert verify(folder) == []
+    replace_index(folder, surfaces)
+    assert verify(folder) == ["index: the labels in it are not those that are no part of a surface"]
 
 
 def test_verify_finds_grams_that_are_not_those_of_the_surfaces(tmp_path):
     with surfaces_kb(tmp_path) as kb:
         folder, index = kb.store.folder, kb.surface_index()
-        size, last = index.path.stat().st_size, int(index.postings[-1])
-    content = bytearray((folder / TRIGRAMS).read_bytes())
-    content[size - 4 :] = (last - 1).to_bytes(4, "little")
+        content = bytearray(index.path.read_bytes())
+        at, last = content.rfind(index.postings.tobytes()), int(index.postings[0])
+    content[at : at + 4] = (last + 1).to_bytes(4, "little")
     (folder / TRIGRAMS).write_bytes(content)
     stamp(folder)
     assert verify(folder) == ["index: the grams in it are not those of its surfaces"]
@@ -178,8 +219,8 @@ def test_verify_finds_grams_that_are_not_those_of_the_surfaces(tmp_path):
 def test_verify_finds_postings_that_do_not_fit_their_grams(tmp_path):
     with surfaces_kb(tmp_path) as kb:
         folder, index = kb.store.folder, kb.surface_index()
-        begin = index.path.stat().st_size - index.postings.nbytes - 8
-    content = bytearray((folder / TRIGRAMS).read_bytes())
+        content = bytearray(index.path.read_bytes())
+        begin = content.rfind(index.postings.tobytes()) - 8
     content[begin : begin + 8] = bytes(8)
     (folder / TRIGRAMS).write_bytes(content)
     stamp(folder)

@@ -23,6 +23,8 @@ from kgkit.store.trigrams import (
     postings_of,
     word_code,
 )
+from kgkit.text import folding
+from tests.old_format import as_older_index
 
 SURFACES = [
     b"dog", b"hot dog", b"hot dog stand", "苹果".encode(), b"x", "naïveté".encode(), b"mercury (planet)",
@@ -214,9 +216,34 @@ def test_an_index_can_be_read_after_its_file_was_removed(tmp_path):
 def test_an_index_of_the_first_version_is_read(tmp_path):
     path = write(tmp_path / "index", SURFACES).path
     assert not TrigramIndex(path).is_first
-    path.write_bytes(b"KGTRIG1\n" + path.read_bytes()[8:])
+    as_older_index(path, 1)
     assert TrigramIndex(path).is_first
     assert list(TrigramIndex(path).surfaces()) == SURFACES
+
+
+# -- what has a text within ---------------------------------------------------------------
+
+LETTERS = "ab éßøё 苹京😀.,'(+#&µ½²ʼ\u0301\u093f가"
+
+
+@given(st.lists(st.text(LETTERS, min_size=1, max_size=12), max_size=12), st.data())
+def test_the_surfaces_that_have_a_text_within_are_those_that_a_scan_finds(tmp_path_factory, texts, data):
+    fold = folding().fold
+    surfaces = sorted({folded.encode() for text in texts if (folded := fold(text))})
+    index = write(tmp_path_factory.mktemp("parts") / "index", surfaces)
+    text = data.draw(st.text(LETTERS, min_size=1, max_size=3))
+    if surfaces and data.draw(st.booleans()):
+        surface = data.draw(st.sampled_from(surfaces)).decode()
+        begin = data.draw(st.integers(0, len(surface) - 1))
+        text = surface[begin : data.draw(st.integers(begin + 1, len(surface)))]
+    folded = fold(text)
+    if part := folded.encode():
+        expected = [number for number, surface in enumerate(surfaces) if part in surface]
+        assert list(index.containing(folded, part)) == expected
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(trigrams, "_COMPARED", 0)
+            patched.setattr(trigrams, "_TEXT", 7)
+            assert sorted(set(index.containing(folded, part))) == expected
 
 
 # -- what is no index ------------------------------------------------------------------
