@@ -278,28 +278,28 @@ class KnowledgeBase(SurfaceQueries):
 
     # -- search -------------------------------------------------------------
 
-    def search(
-        self, text: str, k: int = 10, *, kind: str | None = None, scan: bool | None = None
-    ) -> list[SearchResult]:
+    def search(self, text: str, k: int = 10, *, kind: str | None = None) -> list[SearchResult]:
         """Return the entities whose key, surfaces or label are, begin with, are like or contain a text.
 
         Each comes once: first the one with that very key, then the meanings of that surface, best prior
         first, then keys and surfaces that begin so (of the first 1,000 the best prior first), then those of
-        similar surfaces as `similar_surfaces` has them, then what has the text within. Case and white space
-        of surfaces and labels are folded; a space also stands for the `_` of a key.
+        similar surfaces as `similar_surfaces` has them, then surfaces, in alphabetical order, and labels that
+        have the text within, a single letter too (the first 5,000 of each, or *k*). Case and white space of
+        surfaces and labels are folded; a space also stands for the `_` of a key.
+
+        Parts are found by the index of the surfaces. A build that has none is read in full; of one whose
+        index an older kgkit wrote, the labels are read by the first search.
 
         Args:
             text: text to search for.
             k: largest number of entities.
             kind: kind of the only entities (`synset`, …).
-            scan: whether to read all surfaces and entities for those that contain the text, where fewer than
-                *k* begin with it or are like it; None: in a KB of less than a million of them.
 
         Raises:
             UsageError: if *text* is empty, or *k* below 1.
             UnknownName: if there is no such kind.
         """
-        return search(self, text, k, kind, scan)
+        return search(self, text, k, kind)
 
     # -- vectors ------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """Entities by a text: their keys, surfaces and labels, exactly, by the beginning, by likeness, or by a part.
 
-All but the search for parts reads a bounded number of rows.
+Parts are found by the index of a build's surfaces; without one, all surfaces are read.
 """
 
 import re
@@ -8,8 +8,6 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
-
-import msgspec
 
 from kgkit.errors import UnknownName, UsageError
 from kgkit.pauses import pause
@@ -22,9 +20,11 @@ if TYPE_CHECKING:
 __all__ = ["SearchResult", "key_hint", "search", "search_result", "suggest_keys"]
 
 MAX_SCANNED: Final = 1_000_000
-"""Of so many surfaces or entities, not all are read unless that is asked for."""
+"""Of so many surfaces or entities, not all are read for a guess."""
 
 _MAX_ROWS: Final = 1_000  # keys and surfaces that begin with a text, which are read
+_MAX_PARTS: Final = 5_000  # surfaces, and labels, with a text within, which are read, unless more are wanted
+_MAX_SORTED: Final = 2_000  # surfaces with a text within; of more, the first ones are read in order
 _SIMILAR: Final = 100
 _LEAST_SIMILARITY: Final = 0.05
 _SUGGESTED: Final = 5
@@ -35,16 +35,6 @@ _PIECES: Final = re.compile(r"[.%#:(/]")
 Field = Literal["key", "surface", "label", "text"]
 How = Literal["exact", "prefix", "similar", "part", "near"]
 _Match = tuple[int, Field, str, How, float]
-
-
-class _Label(msgspec.Struct, array_like=True, gc=False):
-    """The first fields of a stored entity."""
-
-    key: str
-    label: str = ""
-
-
-_decode_label: Final = msgspec.msgpack.Decoder(_Label).decode
 
 
 class SearchResult(NamedTuple):
@@ -88,9 +78,7 @@ def search_result(
     return SearchResult(entity, field, text, how, kb.identifiers(entity.id), kb.url(entity.id) or "", score)
 
 
-def search(
-    kb: "KnowledgeBase", text: str, k: int = 10, kind: str | None = None, scan: bool | None = None
-) -> list[SearchResult]:
+def search(kb: "KnowledgeBase", text: str, k: int = 10, kind: str | None = None) -> list[SearchResult]:
     """Return the entities that a text finds, as `KnowledgeBase.search` promises."""
     if not isinstance(text, str):
         raise TypeError(f"a text is a str, not {type(text).__name__}")
@@ -100,10 +88,8 @@ def search(
         raise UsageError(f"k is {k}; it is at least 1")
     if kind is not None and kind not in kb.manifest.counts.entities:
         raise UnknownName(f"kind of entity in {kb.name!r}", kind, sorted(kb.manifest.counts.entities))
-    if scan is None:
-        scan = max(kb.manifest.aliases, len(kb)) < MAX_SCANNED
     results: dict[int, SearchResult] = {}
-    with closing(_matches(kb, text, scan)) as matches:
+    with closing(_matches(kb, text, max(k, _MAX_PARTS))) as matches:
         for number, field, matched, how, score in matches:
             if number not in results:
                 pause()
@@ -115,10 +101,9 @@ def search(
     return list(results.values())
 
 
-def _matches(kb: "KnowledgeBase", text: str, scan: bool) -> Generator[_Match, None, None]:
+def _matches(kb: "KnowledgeBase", text: str, most: int) -> Generator[_Match, None, None]:
     """Yield what a text finds, best first; an entity may come several times."""
-    store, fold, lower = kb.store, kb.store.folding.fold, kb.store.folding.lowered
-    folded = fold(text)
+    store, folded = kb.store, kb.store.folding.fold(text)
     keys = list(dict.fromkeys((text, text.replace(" ", "_"))))
     for key in keys:
         if (number := store.id_of(key)) is not None:
@@ -132,18 +117,26 @@ def _matches(kb: "KnowledgeBase", text: str, scan: bool) -> Generator[_Match, No
         for surface in kb.similar_surfaces(text, _SIMILAR):
             if surface.similarity >= _LEAST_SIMILARITY:
                 yield from _of_surface(kb, surface.surface, "similar")
-    if scan:
+    if part := folded.encode("utf-8", "surrogatepass"):
         with store.reading():
-            part = folded.encode("utf-8", "surrogatepass")
-            for raw, _ in store.items("aliases"):
-                if part in raw and not raw.startswith(codec.DIGEST):
-                    yield from ((*match[:4], 0.0) for match in _of_surface(kb, raw.decode(), "part"))
-            for raw, row in store.items("entities"):
-                label = _decode_label(row).label
-                # Of most labels folding makes small letters alone, and `lower` is ten times as fast.
-                is_plain = "." not in label and lower(label) is not None
-                if folded in label.lower() or (not is_plain and folded in fold(label)):
-                    yield int.from_bytes(raw, "little"), "label", label, "part", 0.0
+            for name in islice(_surfaces_with_part(kb, folded, part), most):
+                yield from ((*match[:4], 0.0) for match in _of_surface(kb, name, "part"))
+            for number in islice(store.labels_beside().containing(part), most):
+                yield number, "label", store.entities([number])[0].label, "part", 0.0
+
+
+def _surfaces_with_part(kb: "KnowledgeBase", folded: str, part: bytes) -> Iterator[str]:
+    """Yield the surfaces that have a folded text within, of those that are keys, in alphabetical order."""
+    index = kb.store.trigrams
+    if index is not None:
+        numbers = list(islice(index.containing(folded, part), _MAX_SORTED + 1))
+        if len(numbers) <= _MAX_SORTED:
+            yield from sorted(set(map(index.surface, numbers)))  # those of additions stand behind all others
+            return
+        # Of so many the first ones are soon found in the table, which is in order.
+    for raw, _ in kb.store.items("aliases"):
+        if part in raw and not raw.startswith(codec.DIGEST):
+            yield raw.decode()
 
 
 def _keys_with_prefix(kb: "KnowledgeBase", keys: list[str]) -> Iterator[_Match]:

@@ -319,7 +319,7 @@ TOOLS: Final[Mapping[str, AgentTool]] = {
         ),
         AgentTool(
             name="search",
-            description="Find entities by a key, a name or the beginning of one.",
+            description="Find entities by a key, a name or a part of one.",
             arguments=_SearchArguments,
             answer=_search,
             rows="entities",

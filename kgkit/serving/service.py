@@ -46,7 +46,6 @@ Direction = Literal["out", "in", "both"]
 LONG: Final = 100
 """Cost of a call that may read much of a knowledge base."""
 
-_MAX_SCANNED: Final = 50_000  # entities and surfaces of a knowledge base that is read for parts of labels
 _SHORT: Final = 20  # look-ups of a call that is answered beside single ones: a batch of OpenRefine has ten
 _LONG_REQUESTS: Final = 10  # of as many names as a request may have, that run and wait
 
@@ -265,8 +264,7 @@ class Service:
         count = self.rows("limit", limit, 10)
         handle = self.kb(kb)
         if by == "name":
-            scan = max(handle.manifest.aliases, len(handle)) < _MAX_SCANNED
-            return handle.search(query, count, kind=kind, scan=scan)
+            return handle.search(query, count, kind=kind)
         if by != "text":
             raise Problem(422, f"by is {by!r}; it is 'name' or 'text'", field="by")
         near = self.nearest(None, kb, text=query, k=count, kind=kind)
@@ -419,7 +417,7 @@ def _corrected(
 
 
 def search_cost(by: str) -> int:
-    """Return the cost of a search: vectors may all be compared, names are read in a bounded number."""
+    """Return the cost of a search: vectors may all be compared, names are found by an index."""
     return LONG if by == "text" else 1
 
 

@@ -7,6 +7,7 @@ from kgkit.building import Alias, Entity, Redirect
 from kgkit.errors import UnknownEntity, UnknownName, UsageError
 from kgkit.kb import search
 from kgkit.kb.search import suggest_keys
+from kgkit.store import trigrams
 from tests.small_kb import ENDLESS, build, surfaces_kb
 
 RECORDS = [
@@ -39,7 +40,6 @@ def test_exact_matches_come_first_then_beginnings_then_parts(kb):
         ("Dogger_Bank", "surface", "prefix"),
         ("cat", "surface", "part"),
     ]
-    assert found(kb, "dog", scan=False)[-1] == ("Dogger_Bank", "surface", "prefix")
 
 
 def test_case_and_spaces_are_folded_and_redirects_followed(kb):
@@ -96,12 +96,11 @@ def test_texts_of_every_script_and_length_are_searched_for(tmp_path):
         assert kb.search("\udc80") == [] and kb.search("llanfair" * 40, k=1) == []
 
 
-def test_a_search_ends_with_the_results_not_with_the_knowledge_base(kb, monkeypatch):
+def test_no_table_is_read_from_end_to_end(kb, monkeypatch):
     read = []
     items = kb.store.items
     monkeypatch.setattr(kb.store, "items", lambda *of: read.append(of) or items(*of))
-    assert kb.search("dog", k=3) and ("entities",) not in read and ("aliases",) not in read
-    assert kb.search("dog", k=9) and ("entities",) in read
+    assert kb.search("dog", k=9) and ("entities",) not in read and ("aliases",) not in read
 
 
 def test_what_is_no_text_is_refused(kb):
@@ -200,15 +199,14 @@ def test_only_those_of_a_kind_come(names):
     assert keys(names, "Paris", kind="town") == ["Paris_(Texas)"]
 
 
-def test_a_part_of_a_label_is_found_where_all_is_read(names):
+def test_a_part_of_a_label_is_found(names):
     (result,) = names.search("exas)", 5)
     assert (result.entity.key, result.match, result.score) == ("Paris_(Texas)", "part", 0.0)
-    assert keys(names, "exas)", scan=False) == []
 
 
 def test_names_in_another_form_are_found_by_their_likeness(names):
     for text in ("Hilton, Paris", "Lutétia", "P. Hilton"):
-        (result, *_) = names.search(text, scan=False)
+        (result, *_) = names.search(text)
         assert (result.entity.key, result.match) in (("Paris_Hilton", "similar"), ("Lutetia", "similar"))
 
 
@@ -219,11 +217,93 @@ def test_a_space_stands_for_the_underscore_of_a_key(names):
 
 def test_no_more_rows_are_read_than_a_number_of_them(names, monkeypatch):
     monkeypatch.setattr(search, "_MAX_ROWS", 1)
-    hits = names.search("par", 10, scan=False)
+    hits = names.search("par", 10)
     assert 0 < len([hit for hit in hits if hit.match == "prefix"]) <= 3
 
 
 def test_without_an_index_of_surfaces_there_is_nothing_similar(names, monkeypatch):
     monkeypatch.setattr(names.store, "trigrams", None)
-    assert keys(names, "Lutecia", scan=False) == []
+    assert keys(names, "Lutecia") == []
     assert keys(names, "Lutetia")
+
+
+# -- parts, as a scan of all surfaces and labels finds them ---------------------------------
+
+NAMES = [
+    "Quantum mechanics", "quantum field theory", "Exquisite", "xq", "Box-quay", "Dvořák, Antonín", "naïveté",
+    "Straße des 17. Juni", "Łódź", "Ćwikła", "Ångström", "U.S. Steel Tower", "U.S.A.", "St. Louis", "Node.js",
+    "C++", "C#", "A*", "R&B", "AT&T", "O'Hare", "rock 'n' roll", "1,000 islands", "½ mile", "x²",
+    "(the)", "...", "!?", "Tōkyō", "東京都", "北京大学", "日本", "서울특별시", "Москва", "Ёлка", "Αθήνα",
+    "हिन्दी", "ไทย", "שלום", "مُحَمَّد",
+    "👩‍🚀 space", "😀😀", "🇫🇷 France", "①②③", "No. 5", "ﬁne", "e", "I", "a b c d", "llanfair" * 20,
+    "Cafe\u0301 noir", "Coca–Cola", "co\u00adop", "1984", "19 84",
+]  # fmt: skip
+
+
+def as_scanned(kb, text):
+    """Return what a search for a text finds, its parts by reading all surfaces and entities."""
+    fold = kb.store.folding.fold
+    part = fold(text)
+    rows = {hit.key: (hit.field, hit.text) for hit in kb.search(text, 1_000) if hit.match != "part"}
+    for surface in kb.surfaces() if part else ():
+        if part in surface:
+            for candidate in kb.decode(kb.candidates(surface)):
+                rows.setdefault(candidate.entity.key, ("surface", surface))
+    for entity in kb if part else ():
+        if part in fold(entity.label) or part in entity.label.lower():
+            rows.setdefault(entity.key, ("label", entity.label))
+    return [(key, *row) for key, row in rows.items()]
+
+
+def texts_in(names):
+    """Return texts of every length that are within names, and others."""
+    texts = ["zz", "q", "qu", "ß", "é", "-", "–", "'", "’", " x", "\u200b", "y" * 1_000, "京 都", "\ud800"]
+    for number, name in enumerate(names):
+        for length in (1, 2, 3, 4, 7, len(name)):
+            begin = (number * 7 + length) % max(1, len(name) - length + 1)
+            texts += [name[begin : begin + length], name[-length:].upper()]
+    return [text for text in dict.fromkeys(texts) if text.strip()]
+
+
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory):
+    """A home with `scripts`: names of all kinds, every third a label alone; the last half were added."""
+    home = tmp_path_factory.mktemp("scripts")
+    head = {"kgkit": {"label_aliases": False}}
+    lines = [
+        {"key": f"e{number}", "label": name, "aliases": [name] if number % 3 else [f"other {number}"]}
+        for number, name in enumerate(NAMES)
+    ]
+    kgkit.build_kb("jsonl", [head, *lines[: len(lines) // 2]], name="scripts", home=home)
+    kgkit.add_to_kb("scripts", [head, *lines[len(lines) // 2 :]], home=home)
+    return home
+
+
+@pytest.mark.parametrize("way", ["index", "text", "table", "older index", "no index"])
+def test_parts_are_those_that_a_scan_finds_in_its_order(scripts, monkeypatch, way):
+    with kgkit.open_kb("scripts", home=scripts) as kb:
+        if way == "text":
+            monkeypatch.setattr(trigrams, "_COMPARED", 0)
+        elif way == "table":
+            monkeypatch.setattr(search, "_MAX_SORTED", 0)
+        elif way == "older index":
+            monkeypatch.setattr(kb.store, "_labels", None)
+        elif way == "no index":
+            monkeypatch.setattr(kb.store, "trigrams", None)
+            monkeypatch.setattr(kb.store, "_labels", None)
+        parts = 0
+        for text in texts_in(NAMES):
+            expected = as_scanned(kb, text)
+            hits = kb.search(text, 1_000)
+            assert [(hit.key, hit.field, hit.text) for hit in hits] == expected, text
+            assert [hit.key for hit in kb.search(text, 2)] == [key for key, *_ in expected[:2]]
+            parts += sum(hit.match == "part" for hit in hits)
+        assert parts > 300
+
+
+def test_of_many_surfaces_with_a_text_within_the_first_ones_are_read(scripts, monkeypatch):
+    with kgkit.open_kb("scripts", home=scripts) as kb:
+        everything = kb.search("o", 1_000)
+        monkeypatch.setattr(search, "_MAX_PARTS", 4)
+        first = kb.search("o", 4)
+        assert [hit.key for hit in first] == [hit.key for hit in everything[:4]]
