@@ -1,0 +1,148 @@
+"""`kb.search` beside a scan of all surfaces and labels, as knowledge bases grow.
+
+    OMP_NUM_THREADS=1 python -m benchmarks.searching --home HOME --sizes 10000,100000,1000000 --kb wordnet
+
+A knowledge base of each size that HOME lacks is built there, by `jsonl --engine local`: an entity has a
+label, two aliases, a description and a fact. The texts are one to eight letters in a row of random surfaces,
+whole words and surfaces, and those of `FIXED`. The scan takes what `kb.search` finds otherwise than by a
+part, then reads all surfaces and entities for the parts.
+"""
+
+import argparse
+import json
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+import kgkit
+from benchmarks.report import Table
+from kgkit.kb import KnowledgeBase
+
+FIXED: Final = (
+    "quantum mech", "xq", "e", "q", "qz", "(", "'", "-", ".", "é", "É", "北京", "北", "😀", "n.", "o'",
+    "zzzz", "of the", "ness ", "1", "19", "The ", "C++", "u.s.", "1,000", "½", "ß", "y" * 300,
+)  # fmt: skip
+SAMPLED: Final = 72
+SYLLABLES: Final = "ka lo mer tin ro sha qu ei vo ran del mi ny str and ber zo ix ul pa".split()
+NOTES: Final = """
+CPU milliseconds of a search for ten entities. `first`: the first one of a process, for `quantum mech`, with
+its imports; `search`, `scan`: the same again, and by a scan, which reads all surfaces and labels. `equal`:
+texts for which both find the same, in the same order: parts of random surfaces of one to eight letters, whole
+words, and fixed ones of one letter, signs and other scripts. `median`, `largest`: of these texts.
+"""
+
+
+def lines(entities: int) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a knowledge base of that many entities."""
+    choose = random.Random(entities)
+
+    def word() -> str:
+        return "".join(choose.choices(SYLLABLES, k=choose.randint(2, 4)))
+
+    words = [word() for _ in range(max(2_000, entities // 20))]
+    for number in range(entities):
+        label, other = (" ".join(choose.choices(words, k=2)).title() for _ in range(2))
+        described, aliases = f"a thing of {choose.choice(words)}", [f"{label} {number % 1_000}", other]
+        yield {"key": f"e{number}", "label": label, "description": described, "aliases": aliases}
+    for number in range(entities):
+        yield {"subject": f"e{number}", "relation": "near", "object": f"e{(number * 7 + 1) % entities}"}
+
+
+def build(home: Path, entities: int) -> str:
+    """Build the knowledge base of a size, unless it is there, and return its name."""
+    name = f"made{entities}"
+    if name not in kgkit.kbs(home):
+        with tempfile.NamedTemporaryFile("w", suffix=".jsonl", dir=home) as file:
+            file.writelines(json.dumps(line) + "\n" for line in lines(entities))
+            file.flush()
+            kgkit.build_kb("jsonl", file.name, name=name, home=home, engine="local", workers=1)
+    return name
+
+
+def texts_of(kb: KnowledgeBase) -> list[str]:
+    """Return the texts that are searched for."""
+    choose = random.Random(1)
+    texts = [*FIXED]
+    for surface in choose.sample(list(islice(kb.surfaces(), 1_000_000)), SAMPLED):
+        begin = choose.randrange(len(surface))
+        end = begin + choose.choice((1, 2, 3, 4, 6, 8, len(surface)))
+        texts.append(choose.choice((surface[begin:end], surface[begin:end].upper(), surface.split()[-1])))
+    return [text for text in dict.fromkeys(texts) if text.strip()]
+
+
+Answer = list[tuple[str, str, str]]
+
+
+def searched(kb: KnowledgeBase, text: str) -> Answer:
+    """Return key, field and text of what `kb.search` finds."""
+    return [(hit.key, hit.field, hit.text) for hit in kb.search(text)]
+
+
+def scanned(kb: KnowledgeBase, text: str) -> Answer:
+    """Return the same by a scan, for parts."""
+    fold, part = kb.store.folding.fold, kb.store.folding.fold(text)
+    rows = {hit.key: (hit.field, hit.text) for hit in kb.search(text) if hit.match != "part"}
+    for surface in kb.surfaces() if len(rows) < 10 and part else ():
+        if part in surface:
+            for each in kb.decode(kb.candidates(surface)):
+                rows.setdefault(each.entity.key, ("surface", surface))
+            if len(rows) >= 10:
+                break
+    for entity in kb if len(rows) < 10 and part else ():
+        if part in entity.label.lower() or part in fold(entity.label):
+            rows.setdefault(entity.key, ("label", entity.label))
+    return [(key, *row) for key, row in rows.items()][:10]
+
+
+def timed(
+    function: Callable[[KnowledgeBase, str], Answer], kb: KnowledgeBase, text: str
+) -> tuple[Answer, float]:
+    """Return an answer, and CPU milliseconds of it."""
+    start = time.process_time()
+    answer = function(kb, text)
+    return answer, 1_000 * (time.process_time() - start)
+
+
+def row(kb: KnowledgeBase) -> list[str]:
+    """Return the figures of a knowledge base."""
+    _, first = timed(searched, kb, FIXED[0])
+    texts = texts_of(kb)
+    answers = [timed(searched, kb, text) for text in texts]
+    scans = [timed(scanned, kb, text) for text in texts]
+    equal = sum(answer == scan for (answer, _), (scan, _) in zip(answers, scans, strict=True))
+    times, scan_times = sorted(time for _, time in answers), sorted(time for _, time in scans)
+    _, mechanics = timed(searched, kb, FIXED[0])
+    _, scanned_mechanics = timed(scanned, kb, FIXED[0])
+    return [
+        kb.name, f"{len(kb):,}", f"{kb.manifest.aliases:,}", f"{equal} of {len(texts)}", f"{first:.0f}",
+        f"{mechanics:.1f}", f"{scanned_mechanics:,.0f}", f"{statistics.median(times):.1f}",
+        f"{times[-1]:.1f}", f"{statistics.median(scan_times):,.1f}", f"{scan_times[-1]:,.0f}",
+    ]  # fmt: skip
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.searching", description=__doc__)
+    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("--sizes", default="10000,100000,1000000")
+    parser.add_argument("--kb", action="append", default=[])
+    parsed = parser.parse_args()
+    names = [build(parsed.home, int(size)) for size in filter(None, parsed.sizes.split(","))]
+    rows = []
+    for name in [*names, *parsed.kb]:
+        with kgkit.open_kb(name, home=parsed.home) as kb:
+            rows.append(row(kb))
+    columns = [
+        "KB", "entities", "surfaces", "equal", "first", "search", "scan", "median", "largest", "scan, median",
+        "largest",
+    ]  # fmt: skip
+    print(Table(title="Search", notes=NOTES, columns=columns, rows=rows).markdown())
+
+
+if __name__ == "__main__":
+    main()
