@@ -37,9 +37,7 @@ from kgkit.store.trigrams import (
 __all__ = ["RankedSurface", "SimilarNames", "SimilarSurface", "with_fewest_edits"]
 
 _MAX_POSTINGS: Final = 200_000
-_DENSE: Final = (
-    4_000_000  # surfaces of which each has a count of its own; of more, those that occur are sorted
-)
+_SPARSE: Final = 4  # times as many surfaces as postings: of so many, each has no count of its own
 _PROPOSED: Final = 128
 _COMPARED: Final = 16  # of those that share most, and as many of those with the fewest edits
 _LEAST_LOG_ODDS: Final = -6.0  # of what a name may stand for: one in 400
@@ -217,15 +215,20 @@ class SimilarNames:
         if int(postings.max(initial=0)) >= len(index):
             raise IndexError(f"{index.path} has numbers of surfaces that are not there")
         counted = np.repeat(weights[read], sizes[read])
-        if len(index) > _DENSE:
-            numbers, places = np.unique(postings, return_inverse=True)
-            return numbers.astype(np.int64), np.bincount(places, counted).astype(np.float64)
-        shared = np.bincount(postings, counted, len(index)).astype(np.float64, copy=False)
-        numbers = np.flatnonzero(shared)
+        if len(index) > _SPARSE * len(postings):
+            order = np.argsort(postings, kind="stable")
+            postings = postings[order]
+            is_first = np.append(True, postings[1:] != postings[:-1])
+            numbers = postings[is_first].astype(np.int64)
+            shared = np.bincount(np.cumsum(is_first) - 1, counted[order])
+        else:
+            shared = np.bincount(postings, counted, len(index))
+            numbers = np.flatnonzero(shared)
+            shared = shared[numbers]
         if len(numbers) > 4 * _PROPOSED:  # of most, a small part of the best
-            least = np.partition(shared[numbers], -4 * _PROPOSED)[-4 * _PROPOSED]
-            numbers = numbers[shared[numbers] >= least]
-        return numbers, shared[numbers]
+            is_best = shared >= np.partition(shared, -4 * _PROPOSED)[-4 * _PROPOSED]
+            numbers, shared = numbers[is_best], shared[is_best]
+        return numbers, shared.astype(np.float64, copy=False)
 
 
 def _written_otherwise(plain: str, name: Name, language: str) -> list[str]:

@@ -160,7 +160,7 @@ def test_only_the_shortest_lists_are_read(tmp_path, monkeypatch):
 def test_many_surfaces_are_counted_as_few_are(phrases, monkeypatch):
     index, _ = phrases
     few = found(index, "new yrok city")
-    monkeypatch.setattr(similar, "_DENSE", 1)
+    monkeypatch.setattr(similar, "_SPARSE", 0)
     assert found(index, "new yrok city") == few
 
 
