@@ -71,8 +71,8 @@ def build(home: Path, entities: int) -> str:
 def texts_of(kb: KnowledgeBase) -> list[str]:
     """Return the texts that are searched for."""
     choose = random.Random(1)
-    texts = [*FIXED]
-    for surface in choose.sample(list(islice(kb.surfaces(), 1_000_000)), SAMPLED):
+    texts, surfaces = [*FIXED], list(islice(kb.surfaces(), 1_000_000))
+    for surface in choose.sample(surfaces, min(len(surfaces), SAMPLED)):
         begin = choose.randrange(len(surface))
         end = begin + choose.choice((1, 2, 3, 4, 6, 8, len(surface)))
         texts.append(choose.choice((surface[begin:end], surface[begin:end].upper(), surface.split()[-1])))
@@ -100,7 +100,8 @@ def scanned(kb: KnowledgeBase, text: str) -> Answer:
                 break
     for _, packed in kb.store.items("entities") if len(rows) < 10 and part else ():
         key, label, *_ = msgspec.msgpack.decode(packed)
-        if folded in label.lower() or ((not label.isascii() or "." in label) and folded in fold(label)):
+        lower, is_plain = " ".join(label.lower().split()), label.isascii() and "." not in label
+        if folded in lower or (not is_plain and folded in fold(label)):
             rows.setdefault(key, ("label", label))
     return [(key, *row) for key, row in rows.items()][:10]
 

@@ -23,6 +23,7 @@ from kgkit.versions import free_space
 __all__ = ["labels_beside", "missing_surfaces", "write_index"]
 
 _NEW = TRIGRAMS + ".new"
+_HEADS: Final = [bytes((0xC4, length)) for length in range(0xFF)]  # MessagePack's of so many bytes
 
 
 class _Label(msgspec.Struct, array_like=True, gc=False):
@@ -90,25 +91,29 @@ def labels_beside(
         entities, names: items of these tables, in the order of ids; of a build without `names`, none.
         folding: folding of the surfaces.
     """
-    decode, surfaces_of, digest = _decode_label, codec.decode_alias_keys, codec.DIGEST
+    heads, digest = _HEADS, codec.DIGEST
     folds_to_lower = folding.lowered("I") is not None  # ASCII without full stops
     found: list[bytes] = []
     numbers: list[bytes] = []
     remaining = iter(names)
     named, row = next(remaining, (b"", b""))
     for number, entity in entities:
-        label = decode(entity).label
+        label = _decode_label(entity).label
         if folds_to_lower and label.isascii() and "." not in label:
             written = " ".join(label.lower().split()).encode()  # ten times as fast, of most labels
         else:  # two forms are within no surface
             written = "\n".join(dict.fromkeys((folding.fold(label), label.lower()))).encode()
         if named == number:
-            surfaces = surfaces_of(row)
+            surfaces = row
             named, row = next(remaining, (b"", b""))
-            for surface in surfaces:
-                if written in surface and not surface.startswith(digest):
-                    written = b""
-                    break
+            packed = heads[len(written)] + written if len(written) < len(heads) else b"\xff"
+            if packed in surfaces and digest not in surfaces:  # most labels are a surface as a whole
+                continue
+            if any(
+                written in surface and not surface.startswith(digest)
+                for surface in codec.decode_alias_keys(surfaces)
+            ):
+                continue
         if written:
             found.append(written)
             numbers.append(number)
