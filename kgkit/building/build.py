@@ -73,6 +73,19 @@ class Built(NamedTuple):
     examples: Mapping[str, Sequence[str]]
 
 
+@contextmanager
+def no_garbage() -> Iterator[None]:
+    """Records form no cycles: spare the collector from walking millions of them, as long as they are held."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@no_garbage()
 def build_kb(
     builder: str | Builder,
     source: Source | None = None,
@@ -179,7 +192,7 @@ def build_kb(
         raise UsageError(
             f"the builder {builder_name} tells entities in pieces, which --engine local puts together"
         )
-    with Staging(kb) as staging, no_garbage(), open_source(reader, source, where, options.priors) as material:
+    with Staging(kb) as staging, open_source(reader, source, where, options.priors) as material:
         if engine is None:
             engine, reason = choose_engine(reader, material.size, options.memory)
             if engine != reader.engine:
@@ -332,18 +345,6 @@ def _engine(builder: Builder, material: Material, options: BuildOptions, kb: KBH
     if of_spark:
         checked_for_spark()
     return TableEngine(builder, material, options, kb)
-
-
-@contextmanager
-def no_garbage() -> Iterator[None]:
-    """Records form no cycles: spare the collector from walking millions of them."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _manifest(
