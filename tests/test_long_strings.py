@@ -11,7 +11,6 @@ from kgkit.errors import SourceError, UsageError
 from kgkit.evaluation.plain_text import check_plain
 from kgkit.evaluation.task_formats import read_wic
 from kgkit.exchange.property_graph import _TYPED
-from kgkit.linking.entity_features import _BRACKETS
 
 LONG = 1_000_000
 
@@ -54,7 +53,6 @@ def test_numbers_names_and_headers():
     ]  # fmt: skip
     assert not _TYPED.fullmatch(":ID(" * LONG)
     assert _TYPED.fullmatch("key:ID(Entity)") and _TYPED.fullmatch("a:b:string[]")
-    assert not _BRACKETS.search("a" + " " * LONG + "(" * LONG)
 
 
 def test_links_to_other_sites():

@@ -277,11 +277,6 @@ def is_of_names(kb: KnowledgeBase) -> bool:
     return not any(entity.pos for entity in _sample(kb))
 
 
-def has_descriptions(kb: KnowledgeBase) -> bool:
-    """Say whether *kb* has descriptions, by a sample of its entities."""
-    return any(entity.description for entity in _sample(kb))
-
-
 def _is_chinese(kb: KnowledgeBase) -> bool:
     """Say whether most letters of a sample of labels are Chinese, and no text is Japanese: that has kana."""
     entities = _sample(kb)

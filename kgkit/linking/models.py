@@ -5,8 +5,7 @@
     gloss     that, times how well the entity's text fits the mention in its context
     NAME      a model with the role of a linker, in a folder; see `kgkit.models`
 
-Their equations stand in `kgkit.linking.scoring`, `.gloss`, `.ridge` and `.head`; those of the second stage
- that a trained model may have, in `.trained_coherence`.
+Their equations stand in `kgkit.linking.scoring`, `.gloss`, `.ridge`, `.head` and `.joint.scorer`.
 """
 
 import logging
@@ -18,7 +17,7 @@ from kgkit.errors import KgkitError, StaleModel, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.scoring import LinkDefaults, PriorScorer, Scorer
-from kgkit.models.folder import AUTO, BUILT_IN, check_build, train_again
+from kgkit.models.folder import AUTO, BUILT_IN, train_again
 from kgkit.models.kinds import LinkerManifest
 from kgkit.models.manifest import ModelManifest
 from kgkit.models.opening import open_model
@@ -83,40 +82,32 @@ def _first_scorer(kb: KnowledgeBase, *, vectors: str | None, device: str, use_th
 
 def open_linker(folder: Path, manifest: LinkerManifest, opening: "Opening") -> Scorer:
     """Open a model of `kgkit train linker`: the role `linker` of the kind of that name."""
-    kb = opening.kb_for(manifest.name)
-    scorer = _first_stage(folder, manifest, kb, opening)
     if manifest.coherence is not None:
-        from kgkit.linking.trained_coherence import CoherentScorer, TrainedCoherence
-
-        coherence = TrainedCoherence.open(folder, kb, manifest.coherence)
-        scorer = CoherentScorer(scorer, coherence, name=manifest.name)
-    scorer.defaults = LinkDefaults(manifest.mentions or None, manifest.threshold)
-    return scorer
-
-
-def _first_stage(folder: Path, manifest: LinkerManifest, kb: KnowledgeBase, opening: "Opening") -> Scorer:
-    """Return what a trained model of some type scores by, before coherence."""
+        raise StaleModel(
+            f"the model {manifest.name} has learnt coherence, which this kgkit does not have: "
+            f"{train_again(manifest)}"
+        )
+    scorer: Scorer
     match manifest.type:
-        case "prior":
-            check_build(manifest, kb)
-            return PriorScorer()
         case "ridge":
             from kgkit.linking.ridge import RidgeScorer
 
-            return RidgeScorer.open(folder, manifest, opening)
+            scorer = RidgeScorer.open(folder, manifest, opening)
         case "head":
             from kgkit.linking.head import HeadScorer
 
-            return HeadScorer.open(folder, manifest, opening)
+            scorer = HeadScorer.open(folder, manifest, opening)
         case "joint":
             from kgkit.linking.joint.scorer import JointScorer
 
-            return JointScorer.open(folder, manifest, opening)
+            scorer = JointScorer.open(folder, manifest, opening)
         case other:
             raise StaleModel(
                 f"the model {manifest.name} is of the type {other!r}, which this kgkit does not have: "
                 f"{train_again(manifest)}"
             )
+    scorer.defaults = LinkDefaults(manifest.mentions or None, manifest.threshold)
+    return scorer
 
 
 def linked_kb(

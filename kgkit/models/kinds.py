@@ -240,7 +240,7 @@ class LinkerManifest(ModelManifest, frozen=True, kw_only=True):
         texts: the template and the kinds of entities that they were made with; empty if that is not known.
         reader: the fields of `SpanConfig`.
         temperature: that scores are divided by, so that they are probabilities.
-        coherence: settings of the second stage, if it was trained with one.
+        coherence: settings of the second stage of a model of older versions, which is refused.
         mentions: tagger whose names it links by default; "": the knowledge base's generator finds them.
         threshold: least score of its links where nobody names another.
         neighbours: relations whose neighbours' texts it reads beside that of an entity.

@@ -3,6 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Generic, NamedTuple, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from kgkit.evaluation.examples import HELD_OUT
 from kgkit.types import Progress
 
@@ -31,6 +34,13 @@ def hold_out_each_tenth(items: Sequence[Item]) -> HeldOut[Item]:
     """Return items to learn from, and one in `HELD_OUT` that is held out; of fewer none is."""
     learn = [item for number, item in enumerate(items, 1) if number % HELD_OUT]
     return HeldOut(learn, list(items[HELD_OUT - 1 :: HELD_OUT]))
+
+
+def folds_of(count: int, folds: int) -> Iterator[NDArray[np.bool_]]:
+    """Yield (N,) bool, which of *count* items belong to a fold, for each fold: those in a row."""
+    number = np.arange(count) * folds // count
+    for fold in range(folds):
+        yield number == fold
 
 
 def held_out_interval(documents: int, mentions: int) -> int:

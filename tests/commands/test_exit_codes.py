@@ -40,7 +40,7 @@ NO_MODEL = {
     "models info": ["models", "info", "nope"],
     "models verify": ["models", "verify", "nope"],
     "models rm": ["models", "rm", "nope"],
-    "train linker, mentions": [*LINKER, "--preset", "news", "--mentions", "nope"],
+    "train linker, mentions": [*LINKER, "--mentions", "nope"],
     "train tagger, teacher": ["train", "tagger", "--data", "text.txt", "--name", "new", "--teacher", "nope"],
     "evaluate cloze": ["evaluate", "cloze", "--data", "facts.jsonl", "--model", "nope"],
     "evaluate el": ["evaluate", "el", "--data", "el.jsonl", "--kb", "mini", "--model", "nope"],

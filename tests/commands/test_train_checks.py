@@ -19,7 +19,7 @@ def documents(entity):
 
 
 FILES = {
-    "el.jsonl": documents("dog.n.01"), "other.jsonl": documents("nope"),
+    "el.jsonl": documents("dog.n.01"),
     "ner.txt": "-DOCSTART- -X- O O\n\nEU NNP I-NP B-ORG\nrejects VBZ I-VP O\n\n" * 12,
     "bad-ner.txt": "EU nope\nrejects\n\n" * 12,
     "cola.jsonl": '{"text": "A dog.", "label": "acceptable"}\n{"text": "A.", "label": "unacceptable"}\n' * 12,
@@ -27,16 +27,12 @@ FILES = {
     "text.txt": "The dog barked.\nA puppy is a dog.\n\n" * 12,
 }  # fmt: skip
 
-NEWS = ["train", "linker", "--preset", "news", "--kb", "mini", "--name", "new"]
 LINKER = ["train", "linker", "--kb", "mini", "--data", "el.jsonl"]
 KALM = ["train", "kalm", "--kb", "mini", "--data", "text.txt"]
 TAGGER = ["train", "tagger", "--data", "ner.txt"]
 TASK = ["--task", "acceptability", "--kb", "mini", "--data", "cola.jsonl", "--name", "new"]
 
 WRONG = {
-    "news, entities": [*NEWS, "--data", "other.jsonl"],
-    "news, tagger": [*NEWS, "--data", "el.jsonl", "--mentions", "nope"],
-    "news, name": [*NEWS[:-1], "no/pe", "--data", "el.jsonl"],
     "linker, tagger": [*LINKER, "--name", "new", "--mentions", "nope"],
     "linker, vectors": [*LINKER, "--name", "new", "--vectors", "nope"],
     "linker, encoder": [*LINKER, "--name", "new", "--encoder", "./nope"],
@@ -88,10 +84,9 @@ def _files(home, tmp_path, monkeypatch):
 def test_a_wrong_setting_is_an_error_before_the_training(case):
     done = run(*WRONG[case])
     assert done.code in (1, 2, 3)
-    assert any(name in done.err for name in ("nope", "no/pe", "no-label.jsonl", "other.jsonl"))
+    assert any(name in done.err for name in ("nope", "no/pe", "no-label.jsonl"))
 
 
-@pytest.mark.parametrize("right", [[*NEWS, "--data", "el.jsonl"], [*LINKER, "--name", "new"]])
-def test_right_settings_begin_a_training(right):
+def test_right_settings_begin_a_training():
     with pytest.raises(Begun):
-        run(*right)
+        run(*LINKER, "--name", "new")

@@ -1,11 +1,12 @@
 """Names in texts: files of CoNLL-2003 and scores, beside the rules of conlleval written out."""
 
+import json
 import lzma
 import random
 
 import pytest
 
-from kgkit.errors import SourceError, UsageError
+from kgkit.errors import KgkitError, SourceError, UsageError
 from kgkit.evaluation.ner import (
     Name,
     NameScore,
@@ -204,6 +205,40 @@ def test_a_span_that_comes_twice_is_refused():
         score_names(twice, [])
     with pytest.raises(UsageError, match="names that were found"):
         score_names([], twice)
+
+
+# -- names of documents with links ------------------------------------------
+
+
+def linked(path, mentions):
+    """Write a document with links."""
+    tokens = "Dog eats a fruit in Big City".split()
+    path.write_text(json.dumps({"doc_id": 0, "tokens": tokens, "mentions": mentions}) + "\n")
+    return path
+
+
+def test_mentions_of_linked_documents_are_names_to_learn(tmp_path):
+    dog = {"start": 0, "end": 1, "entity": "Dog", "type": "PER"}
+    city = {"start": 5, "end": 7, "entity": "City"}
+    [document] = read_names(linked(tmp_path / "x.jsonl", [dog, city]))
+    names = [(document.document.text[name.start : name.end], name.type) for name in document.names]
+    assert names == [("Dog", "PER"), ("Big City", "NAME")]
+    assert document.document.mentions is None
+
+
+@pytest.mark.parametrize(
+    "mentions",
+    [
+        [{"start": 0, "end": 2, "entity": "A"}, {"start": 1, "end": 3, "entity": "B"}],
+        [{"start": 0, "end": 1, "entity": "A", "type": "a b"}],
+    ],
+    ids=["overlap", "type with a space"],
+)
+def test_mentions_that_are_no_names_are_refused_with_their_document(tmp_path, mentions):
+    path = linked(tmp_path / "x.jsonl", mentions)
+    with pytest.raises(KgkitError) as error:
+        list(read_names(path))
+    assert "'0'" in str(error.value) and str(path) in str(error.value)
 
 
 @pytest.mark.slow

@@ -9,8 +9,10 @@ import pytest
 
 import kgkit
 from kgkit.home import Home
-from kgkit.linking import Linker, auto, models
+from kgkit.linking import Linker, auto
 from kgkit.linking.auto import auto_models, outdated_linkers, reads_descriptions, trained_linkers
+from kgkit.linking.joint.scorer import JointScorer
+from kgkit.linking.scoring import PriorScorer
 from kgkit.models.manifest import FORMAT, Needs
 from kgkit.types import Alias, Entity
 from tests.cli_helpers import build_mini, run
@@ -35,15 +37,14 @@ def installed(monkeypatch):
 
 @pytest.fixture
 def by_name(monkeypatch):
-    """Let a linker that `write_linker` has written go by its name, as one above a prior does."""
-    stage = models._first_stage
+    """Let a linker that `write_linker` has written be the prior, by its name."""
 
-    def named_stage(folder, manifest, kb, opening):
-        scorer = stage(folder, manifest, kb, opening)
+    def named_prior(folder, manifest, opening):
+        scorer = PriorScorer()
         scorer.name = manifest.name
         return scorer
 
-    monkeypatch.setattr(models, "_first_stage", named_stage)
+    monkeypatch.setattr(JointScorer, "open", named_prior)
 
 
 def write_linker(home, name, kb, build, created, kind="linker", **fields):
@@ -51,7 +52,7 @@ def write_linker(home, name, kb, build, created, kind="linker", **fields):
     folder = Home(home).models / name
     folder.mkdir(parents=True)
     manifest = {
-        "format": FORMAT, "kind": kind, "name": name, "type": "prior", "task": "el", "encoder": "",
+        "format": FORMAT, "kind": kind, "name": name, "type": "joint", "task": "el", "encoder": "",
         "needs": msgspec.to_builtins(Needs(kbs={kb: build} if build else {})), "created": created,
         "vectors": "", "version": "", "fingerprint": "", "reader": {}, "temperature": 1.0, **fields,
     }  # fmt: skip
@@ -124,7 +125,7 @@ def compared(score, *, measure="F1"):
     return {"compared": [row(0.1, trained=False), row(score, trained=True, measure=measure)]}
 
 
-def test_the_linker_with_the_best_score_goes_first_whenever_it_was_trained(tmp_path):
+def test_the_linker_with_the_best_score_goes_first_whenever_it_was_trained(tmp_path, by_name):
     with build(tmp_path, ENGLISH, name="pets") as kb:
         home = kb.home.path.parents[1]
         for name, month, results in (

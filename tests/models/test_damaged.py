@@ -35,7 +35,6 @@ from kgkit.heads import (  # noqa: E402
     WordTaggerConfig,
 )
 from kgkit.linking.ridge import RidgeArrays  # noqa: E402
-from kgkit.linking.trained_coherence import FILE, TrainedCoherence  # noqa: E402
 from kgkit.methods.ebert_settings import EBERT  # noqa: E402
 from kgkit.methods.kbert_settings import KBERT  # noqa: E402
 from kgkit.methods.knowbert_settings import KNOWBERT  # noqa: E402
@@ -247,10 +246,10 @@ def test_an_array_that_is_longer_than_its_file_is_damage(content, tmp_path):
     with pytest.raises(DamagedModel, match=r"mean\.npy is no array of numbers"):
         read_array(tmp_path / "mean.npy")
     for compression in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        with zipfile.ZipFile(tmp_path / FILE, "w", compression) as archive:
+        with zipfile.ZipFile(tmp_path / "x.npz", "w", compression) as archive:
             archive.writestr("mean 0.npy", content)
-        with pytest.raises(DamagedModel, match=r"coherence\.npz holds no arrays of numbers"):
-            read_archive(tmp_path / FILE)
+        with pytest.raises(DamagedModel, match=r"x\.npz holds no arrays of numbers"):
+            read_archive(tmp_path / "x.npz")
 
 
 @pytest.mark.parametrize("file", ["words.txt", "inner/model.npy"])
@@ -317,11 +316,9 @@ def test_numbers_that_are_not_finite_or_too_large_to_be_summed_are_damage(number
         for other in (-whole, whole.astype(whole.dtype.newbyteorder())):
             arrays._replace(**{name: other}).save(tmp_path)
             assert RidgeArrays.load(tmp_path)
-    np.savez(tmp_path / FILE, **{"mean 0": np.zeros(3), "deviation 0": np.full(3, number)})
-    with pytest.raises(
-        DamagedModel, match=r"'deviation 0' in coherence\.npz has numbers that are not finite"
-    ):
-        read_archive(tmp_path / FILE)
+    np.savez(tmp_path / "x.npz", **{"mean 0": np.zeros(3), "deviation 0": np.full(3, number)})
+    with pytest.raises(DamagedModel, match=r"'deviation 0' in x\.npz has numbers that are not finite"):
+        read_archive(tmp_path / "x.npz")
 
 
 def test_meanings_out_of_order_are_damage_as_none_would_be_looked_up(tmp_path):
@@ -343,13 +340,6 @@ def test_what_libraries_say_of_settings_is_told_in_one_line(kind, value, encoder
         with pytest.raises(KgkitError) as caught:
             opened()
         assert "\n" not in str(caught.value) and len(str(caught.value)) < 500
-
-
-@pytest.mark.parametrize("settings", [{}, {"rounds": HUGE}, {"rounds": "x"}, {"rounds": 0, "traits": []}])
-def test_settings_of_the_second_stage_that_make_no_sense_are_damage(settings, tmp_path):
-    np.savez(tmp_path / FILE, x=np.zeros(3))
-    with pytest.raises(DamagedModel, match=r"a setting in model\.json"):
-        TrainedCoherence.open(tmp_path, None, settings)  # no knowledge base is asked before
 
 
 def test_a_tagger_is_refused_for_whatever_in_its_folder_makes_no_sense(tmp_path):

@@ -9,12 +9,10 @@ from kgkit.commands.train.linker_options import (
     LinkerEpochsOption,
     LinkerKeepOption,
     LinkerTaggerOption,
-    PresetOption,
     SenseGoldOption,
 )
-from kgkit.commands.train.linker_runs import record_linker, train_news
+from kgkit.commands.train.linker_runs import record_linker
 from kgkit.commands.train.methods import TrainingOptions, with_training_options
-from kgkit.errors import UsageError
 
 
 @with_training_options
@@ -23,7 +21,6 @@ def linker(
     data: LinkerDataOption,
     gold: SenseGoldOption = None,
     corrections: LinkerCorrectionsOption = None,
-    preset: PresetOption = None,
     kb: KBOption = None,
     encoder: LinkerEncoderOption = None,
     vectors: VectorsOption = None,
@@ -45,18 +42,6 @@ def linker(
     from kgkit.kb import open_kb
     from kgkit.training.linkers.settings import EPOCHS, LinkerTraining
 
-    if preset is not None:
-        chosen = {
-            "gold": gold,
-            "corrections": corrections,
-            "encoder": encoder,
-            "vectors": vectors,
-            "epochs": epochs,
-        }
-        if given := ", ".join(f"--{option}" for option, value in chosen.items() if value is not None):
-            raise UsageError(f"--preset {preset} decides {given}: leave it out, or train without the preset")
-        train_news(kb, name, data, options, mentions=mentions, seed=seed, keep=keep)
-        return
     training = LinkerTraining(
         data=tuple(data), gold=tuple(gold or ()), corrections=corrections, encoder=encoder, vectors=vectors,
         mentions=mentions, epochs=EPOCHS if epochs is None else epochs, seed=seed, keep=keep,

@@ -1,20 +1,12 @@
 """Options of `kgkit train linker`."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from kgkit.commands.options import repeated
 
-PresetOption = Annotated[
-    Literal["news"] | None,
-    typer.Option(
-        "--preset",
-        metavar="PRESET",
-        help="news: a tagger, coherence and a threshold from one file of entities; no vectors needed.",
-    ),
-]
 LinkerTaggerOption = Annotated[
     str,
     typer.Option(

@@ -1,13 +1,12 @@
 """Trainings of linkers as runs of the catalog, and what is written of them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import chosen_kb
-from kgkit.commands.output import Column, check_files, typed, write_line, write_table
+from kgkit.commands.output import Column, write_line, write_table
 from kgkit.commands.train.methods import TrainingOptions, record_training, write_figures
 
 if TYPE_CHECKING:
@@ -88,62 +87,3 @@ def _write_comparison(name: str, rows: Sequence[Mapping[str, Any]], mentions: st
     tried = {row["mentions"] for row in rows} - {"given"}
     if len(tried) > 1:
         Messages().write(f"{name} links the names of {mentions or 'the knowledge base'}, which does best")
-
-
-def train_news(
-    kb: str | None,
-    name: str,
-    data: Sequence[Path],
-    options: TrainingOptions,
-    *,
-    mentions: str,
-    seed: int,
-    keep: bool,
-) -> None:
-    """Train the tagger of the preset `news`, unless it is there already, and the linker that links its names.
-
-    Args:
-        kb: name of the knowledge base; None: the only one.
-        name: name of the linker; the tagger is called `NAME-mentions`.
-        data: files of documents with links.
-        options: options of the command.
-        mentions: tagger that is there; "": one is trained.
-        seed: seed of both.
-        keep: whether the linker is published though it does not help.
-    """
-    from kgkit.home import Home
-    from kgkit.kb import open_kb
-    from kgkit.models.folder import model_folder
-    from kgkit.models.kinds import TAGGER
-    from kgkit.training.job import check_not_replaced
-    from kgkit.training.linkers.labelled import check_gold
-    from kgkit.training.linkers.news import is_trained, news_linker, news_tagger
-    from kgkit.training.tagging import train_tagger
-
-    check_files(data)
-    with open_kb(chosen_kb(kb)) as opened:
-        tagger, training = mentions or f"{name}-mentions", news_tagger(data, seed=seed)
-        linker = replace(news_linker(data, tagger, seed=seed), keep=keep)
-        # Before the tagger is trained, which takes minutes.
-        model_folder(Home.find(), name)
-        check_not_replaced(Home.find(), name, [mentions])
-        check_gold(opened, data)
-
-        def train(where: "Home", tell: "Progress") -> Path:
-            return train_tagger(
-                where, tagger, training, device=options.device, command=typed(), progress=tell
-            )
-
-        def note_scores(record: "RunRecord", manifest: "ModelManifest") -> None:
-            if "span_f1" in manifest.results:
-                results = manifest.results
-                record.score("ner", "held out", "span f1", results["span_f1"], results["dev_names"])
-
-        if not mentions and is_trained(Home.find(), tagger, training):
-            Messages().write(f"the tagger {tagger} has been trained on these data already")
-        elif not mentions:
-            record_training(
-                TAGGER, tagger, asdict(training), training.files, train, note_scores,
-                options._replace(as_json=False), seeds=[seed],
-            )  # fmt: skip
-        record_linker(opened, name, linker, options)

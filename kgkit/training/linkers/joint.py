@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from kgkit.errors import MissingExtra, UsageError
 from kgkit.evaluation.el import LinkScore, score_document
 from kgkit.evaluation.el_files import GoldDocument, Labelled
-from kgkit.evaluation.el_formats import read_gold_data
 from kgkit.evaluation.significance import paired_test
 from kgkit.home import Home
 from kgkit.linking.auto import (
@@ -57,11 +56,10 @@ from kgkit.linking.settings import KB_MENTIONS, LinkSettings
 from kgkit.models.folder import find_model_folder, manifest_digest
 from kgkit.models.kinds import LINKER
 from kgkit.models.manifest import Needs
-from kgkit.training.data import count_items, hold_out_each_tenth
+from kgkit.training.data import count_items, folds_of, hold_out_each_tenth
 from kgkit.training.job import Outcome, Plan
 from kgkit.training.linkers.comparison import COMPARED, HELPS, ComparisonRow, check_not_worse, f1_row
 from kgkit.training.linkers.conditional_logit import fit_corrections
-from kgkit.training.linkers.cross_fitting import folds_of
 from kgkit.training.linkers.labelled import Entities, MissingGold, none_corrected, read_corrected
 from kgkit.training.linkers.settings import EPOCHS, LinkerTraining
 from kgkit.types import Ids, Matrix, Numbers, Progress
@@ -150,18 +148,9 @@ class Trained(NamedTuple):
 
 
 def is_adapted(kb: "KnowledgeBase", training: LinkerTraining) -> bool:
-    """Say whether training adapts the joint linker: to a knowledge base of names, unless texts are named.
-
-    Data whose mentions have candidates are for a linker that chooses among these.
-
-    Raises:
-        NotThere, MissingExtra, SourceError: as `read_gold_data` does, of the first document.
-    """
-    named = (training.encoder, training.vectors, training.texts, training.reader)
-    if training.task != "el" or any(each is not None for each in named) or not is_of_names(kb):
-        return False
-    first = next(read_gold_data(training.data[0]), None)
-    return first is None or all(candidates is None for candidates in first.candidates)
+    """Say whether training adapts the joint linker: to a knowledge base of names, unless texts are named."""
+    named = (training.encoder, training.vectors, training.reader)
+    return training.task == "el" and all(each is None for each in named) and is_of_names(kb)
 
 
 def plan_adaptation(

@@ -6,7 +6,7 @@ examples   the usage examples that a KB has of its entities (WordNet's), as docu
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -185,19 +185,6 @@ def labelled_senses(
                 missing.note(senses[0], in_kb=bool(which.any()) or names.has(senses))
         yield LabelledDocument(read, right)
     check_instances(keys, instances, gold)
-
-
-def check_gold(kb: "KnowledgeBase", files: Iterable[Path]) -> None:
-    """Make sure that documents with links name an entity of *kb*, before anything is trained on them.
-
-    Raises:
-        NotThere, MissingExtra, SourceError: as `read_gold_data` does, for what is read until one is found.
-        UsageError: if no link is to an entity of *kb*.
-    """
-    entity = Entities(kb, None)
-    if not any(entity(label) for path in files for each in read_gold_data(path) for label in each.gold):
-        named = ", ".join(map(str, files))
-        raise UsageError(f"no training examples: no link of {named} is to an entity of {kb.name}")
 
 
 def labelled_entities(

@@ -32,12 +32,9 @@ class LinkerTraining:
         corrections: file of corrections of the links in the data; only documents with one of their own are
             learnt from. None: all mentions of the data are right.
         encoder: encoder of the texts and of the mentions, whose vectors are taken; None: that of the vectors.
-            With it, or with *vectors* or *texts*, a linker of names begins from nothing, else as
-            `links-minilm`.
+            With it, or with *vectors*, a linker of names begins from nothing, else as `links-minilm`.
         vectors: name of the vectors of the entities' texts, which must have been made; None: the published
             ones, else texts of candidates are encoded as they are needed.
-        texts: whether texts of entities are read; None: if *kb* has descriptions, an encoder or vectors are
-            named, or senses are learnt.
         mentions: tagger whose names the linker links by default; "": none. With one, a document in ten is
             held out of training, and the linker's threshold is the best on these.
         reader: settings of the reader of mentions; None: the usual ones for the encoder.
@@ -51,7 +48,6 @@ class LinkerTraining:
     corrections: Path | None = None
     encoder: str | None = None
     vectors: str | None = None
-    texts: bool | None = None
     mentions: str = ""
     reader: SpanConfig | None = None
     epochs: int = EPOCHS
@@ -69,8 +65,8 @@ class LinkerTraining:
             raise UsageError(
                 "--corrections is for links that were written by kgkit link: leave out --gold and --mentions"
             )
-        if self.gold and (self.mentions or self.texts is False):
-            raise UsageError("--mentions and linkers without texts are for names, not for senses (--gold)")
+        if self.gold and self.mentions:
+            raise UsageError("--mentions is for names, not for senses (--gold)")
         files = [path.resolve() for path in self.data]
         if repeated := next((path for number, path in enumerate(files) if path in files[:number]), None):
             raise UsageError(f"{repeated} is named twice: name each file of --data once")
@@ -88,7 +84,7 @@ class LinkerTraining:
 
 def command_of(kb: str, name: str, training: LinkerTraining) -> str:
     """Return the command that trains the model *name* for *kb*, with the settings that are options of it."""
-    words = ["--name", name, "--kb", kb, *(["--preset", "news"] if training.texts is False else [])]
+    words = ["--name", name, "--kb", kb]
     for data, gold in zip_longest(training.data, training.gold):
         words += ["--data", str(data), *(("--gold", str(gold)) if gold else ())]
     usual_values = {

@@ -2,11 +2,10 @@
 
     names of entities   what `links-minilm` scores, adapted to the data: `joint`
 
-Of dictionaries, and where an encoder or vectors are named, or mentions have candidates:
+Of dictionaries, and where an encoder or vectors are named:
 
     texts of entities   means of contexts and a map to them, in seconds: `ridge`
     many mentions       a network beside these: `head`
-    names of entities   coherence above either, or above the prior where no texts are read: `prior`
 
 Figures: docs/decisions/one-linker-that-learns.md.
 """
@@ -26,23 +25,15 @@ from kgkit.embedding.partial import PartialTextVectors, encoder_for
 from kgkit.evaluation.examples import HELD_OUT
 from kgkit.home import Home
 from kgkit.inputs import SpanReader
-from kgkit.linking.auto import has_descriptions
 from kgkit.linking.corrections import Corrections
 from kgkit.linking.neighbour_texts import with_neighbours
 from kgkit.linking.ridge import KIND as RIDGE
-from kgkit.linking.scoring import PriorScorer
 from kgkit.linking.text_vectors import open_text_vectors
 from kgkit.models.kinds import LINKER
 from kgkit.models.manifest import Needs
 from kgkit.training.data import count_items, hold_out_each_tenth
 from kgkit.training.job import Outcome, Plan, check_not_replaced, run_job
-from kgkit.training.linkers.coherence import CoherenceConfig, TrainedSecondStage, train_coherence
 from kgkit.training.linkers.comparison import COMPARED, HELPS, accuracy_rows, check_not_worse
-from kgkit.training.linkers.cross_fitting import (
-    DocumentScores,
-    cross_fit_head,
-    cross_fit_ridge,
-)
 from kgkit.training.linkers.joint import is_adapted, plan_adaptation
 from kgkit.training.linkers.labelled import (
     LabelledDocument,
@@ -54,7 +45,7 @@ from kgkit.training.linkers.labelled import (
     none_corrected,
 )
 from kgkit.training.linkers.means import LinkerData, TrainingSet, candidate_ids
-from kgkit.training.linkers.ridge import TrainedRidge, held_out_metrics, prior_accuracy, train_ridge
+from kgkit.training.linkers.ridge import TrainedRidge, train_ridge
 from kgkit.training.linkers.settings import LinkerTraining, command_of, usual_reader
 from kgkit.training.linkers.threshold import plan_threshold
 from kgkit.types import Progress
@@ -109,13 +100,12 @@ def train_linker(
     home = Home(kb.home.path.parents[1])
     check_not_replaced(home, name, [training.mentions])
     adapted = is_adapted(kb, training)
-    texts = not adapted and _reads_texts(kb, training)
 
     def prepare(_: ExitStack) -> Plan:
         if adapted:
             begin = partial(plan_adaptation, kb, name, training, device, progress)
         else:
-            begin = partial(_with_texts if texts else _without_texts, kb, training, device, progress)
+            begin = partial(_plan_over_encoder, kb, training, device, progress)
         if not training.mentions:
             return begin() if adapted else _compared(begin(), name, training)
         return plan_threshold(begin, kb, name, training, device=device, progress=progress)
@@ -123,7 +113,7 @@ def train_linker(
     return run_job(
         LINKER, home, name, training, prepare,
         files=training.files, command=command_of(kb.name, name, training),
-        seed=training.seed if texts else None,
+        seed=None if adapted else training.seed,
     )  # fmt: skip
 
 
@@ -137,14 +127,6 @@ def _compared(plan: Plan, name: str, training: LinkerTraining) -> Plan:
         return outcome._replace(results={**outcome.results, COMPARED: to_builtins(rows), HELPS: helps})
 
     return plan._replace(train=train)
-
-
-def _reads_texts(kb: "KnowledgeBase", training: LinkerTraining) -> bool:
-    """Return whether a linker reads texts of entities."""
-    if training.texts is not None:
-        return training.texts
-    named = training.encoder is not None or training.vectors is not None
-    return named or training.task == "wsd" or has_descriptions(kb)
 
 
 def sources_of(
@@ -183,7 +165,7 @@ def sources_of(
             yield usage
 
 
-def _with_texts(
+def _plan_over_encoder(
     kb: "KnowledgeBase", training: LinkerTraining, device: str, progress: Progress | None
 ) -> Plan:
     """Read the data of a linker that reads texts of entities."""
@@ -217,53 +199,11 @@ def _with_texts(
             config = HeadConfig(training.epochs, training.seed)
             first = train_head(data, config, work, device=device, progress=progress)
         _warn_of_none_held_out(first, len(parts[0].labelled))
-        second = None
-        settings = CoherenceConfig(training.seed)
-        if not senses and len(parts[0].labelled) >= settings.members:
-            if isinstance(first, TrainedRidge):
-                scores = cross_fit_ridge(data, first.temperature, settings.members, first.arrays.weights)
-            else:
-                scores = cross_fit_head(
-                    data, config, first.temperature, settings.members, work, device=device, progress=progress
-                )
-            second = train_coherence(kb, parts[0].labelled, scores, settings, progress)
-            second = second if _gains(parts[0].labelled, scores, second) else None
-        save = partial(_save, kb, training, reader, vectors, neighbours, first, second)
-        return Outcome(first.results | _measured(second), save)
+        save = partial(_save, kb, training, reader, vectors, neighbours, first)
+        return Outcome(first.results, save)
 
     made = vectors.manifest.version or vectors.manifest.config  # of those that have no version
     return Plan((kb.build, made), train)
-
-
-def _without_texts(
-    kb: "KnowledgeBase", training: LinkerTraining, device: str, progress: Progress | None
-) -> Plan:
-    """Read the data of coherence above the prior."""
-    del device  # nothing is computed by torch
-    generator = generator_for(kb, max_candidates=None, overlaps=True)
-    [labelled] = sources_of(kb, generator, training, progress)
-
-    def train(_: Path) -> Outcome:
-        scores = PriorScorer()([document.document for document in labelled])
-        second = train_coherence(kb, labelled, scores, CoherenceConfig(training.seed), progress)
-        mentions = sum(bool(right.any()) for document in labelled for right in document.right)
-
-        def save(staged: Path, _: Mapping[str, Any]) -> dict[str, Any]:
-            fields = _fields(kb, training, None, second, staged)
-            return {**fields, "type": PriorScorer.name, "reader": {}, "temperature": 1.0}
-
-        return Outcome({"mentions": float(mentions), **_measured(second)}, save)
-
-    return Plan(kb.build, train, exclusive=False)
-
-
-def _gains(labelled: Sequence[LabelledDocument], first: DocumentScores, second: TrainedSecondStage) -> bool:
-    """Return whether coherence finds more right candidates in documents that it was not trained on."""
-    documents = zip(labelled, first, strict=True)
-    mentions = chain.from_iterable(zip(document.right, scores, strict=True) for document, scores in documents)
-    before = sum(bool(right[score.argmax()]) for right, score in mentions if right.any())
-    behind = (right[score[: -1 if second.coherence.nil else None].argmax()] for score, right in second.scored)
-    return sum(map(bool, behind)) > before
 
 
 def _warn_of_none_held_out(trained: "TrainedRidge | TrainedHead", documents: int) -> None:
@@ -316,50 +256,23 @@ def _save(
     vectors: "VectorRows",
     neighbours: tuple[str, ...],
     trained: "TrainedRidge | TrainedHead",
-    second: TrainedSecondStage | None,
     staged: Path,
     _: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Write a linker that reads texts, and return its fields of the manifest."""
-    fields = _fields(kb, training, vectors, second, staged)
+    about, config = vectors.manifest, vectors.manifest.config
+    # Vectors without a version are encoded as they are needed.
+    own = (f"{kb.name}/{about.name}",) if about.version else ()
+    fields: dict[str, Any] = {
+        "vectors": about.name, "version": about.version,
+        "texts": {"template": config["template"], "kinds": list(config.get("kinds", ()))},
+        "encoder": config["encoder"], "fingerprint": config["fingerprint"], "task": training.task,
+        "needs": Needs(kbs={kb.name: kb.build}, vectors=own),
+        "reader": to_builtins(reader.config), "temperature": trained.temperature, "neighbours": neighbours,
+    }  # fmt: skip
     trained.arrays.save(staged)
     if isinstance(trained, TrainedRidge):
-        fields |= {"type": RIDGE, "config": {}}
-    else:
-        from kgkit.linking.head import KIND, save_head
+        return {**fields, "type": RIDGE, "config": {}}
+    from kgkit.linking.head import KIND, save_head
 
-        fields |= {"type": KIND, "config": save_head(staged, trained.head, trained.scale)}
-    return fields | {
-        "reader": to_builtins(reader.config), "temperature": trained.temperature, "neighbours": neighbours
-    }  # fmt: skip
-
-
-def _measured(second: TrainedSecondStage | None) -> dict[str, float]:
-    """Return the measurements of a second stage."""
-    if second is None:
-        return {}
-    return held_out_metrics(second.scored, second.coherence.temperature) | prior_accuracy(second.scored)
-
-
-def _fields(
-    kb: "KnowledgeBase",
-    training: LinkerTraining,
-    vectors: "VectorRows | None",
-    second: TrainedSecondStage | None,
-    staged: Path,
-) -> dict[str, Any]:
-    """Write the second stage, and return the fields of the manifest that all linkers have."""
-    fields: dict[str, Any] = dict.fromkeys(("vectors", "version", "encoder", "fingerprint"), "")
-    own: tuple[str, ...] = ()
-    if vectors is not None:
-        about, config = vectors.manifest, vectors.manifest.config
-        texts = {"template": config["template"], "kinds": list(config.get("kinds", ()))}
-        fields = {"vectors": about.name, "version": about.version, "texts": texts}
-        fields |= {"encoder": config["encoder"], "fingerprint": config["fingerprint"]}
-        own = (f"{kb.name}/{about.name}",) if about.version else ()  # others are encoded as they are needed
-    return {
-        **fields,
-        "task": training.task,
-        "needs": Needs(kbs={kb.name: kb.build}, vectors=own),
-        "coherence": None if second is None else second.coherence.save(staged),
-    }
+    return {**fields, "type": KIND, "config": save_head(staged, trained.head, trained.scale)}

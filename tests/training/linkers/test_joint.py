@@ -243,16 +243,6 @@ def test_epochs_are_for_networks(kb, helpful):
     assert "--keep" not in command_of("people", "mine", LinkerTraining(data=(helpful,)))
 
 
-def test_of_mentions_with_candidates_a_linker_learns_to_choose(kb, tmp_path):
-    documents = [document(number, SENTENCES[number % 4]) for number in range(10)]
-    for each in documents:
-        for mention in each["mentions"]:
-            mention["candidates"] = ["koch", mention["entity"]]
-    data = write(tmp_path / "given.jsonl", documents)
-    manifest = LINKER.read(train_linker(kb, "mine", LinkerTraining(data=(data,))))
-    assert manifest.type == "prior" and manifest.results["compared"][0]["measure"] == "accuracy"
-
-
 @pytest.fixture
 def folder(kb, helpful):
     return train_linker(kb, "mine", LinkerTraining(data=(helpful,)))

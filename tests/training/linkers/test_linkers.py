@@ -14,6 +14,7 @@ from kgkit.candidates import generator_for
 from kgkit.embedding.text import TextConfig, embed_text
 from kgkit.encoder import Encoder
 from kgkit.errors import (
+    BuildFailed,
     DamagedModel,
     KgkitError,
     NotThere,
@@ -25,12 +26,14 @@ from kgkit.evaluation.ner import read_names
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.inputs.mention_vectors import features
 from kgkit.linking import Corrections, Linker
+from kgkit.linking.auto import trained_linkers
 from kgkit.linking.prior_features import candidate_features
 from kgkit.linking.ridge import RidgeArrays
 from kgkit.linking.scoring import meanings
 from kgkit.models.kinds import LINKER
 from kgkit.models.manifest import MANIFEST
 from kgkit.models.publishing import older
+from kgkit.training.linkers import ridge
 from kgkit.training.linkers.head import labelled_sentences
 from kgkit.training.linkers.labelled import (
     MissingGold,
@@ -189,7 +192,7 @@ def test_corrections_that_are_about_none_of_the_texts_are_refused(kb, tmp_path):
     data, table = tmp_path / "linked.jsonl", tmp_path / "corrections.csv"
     data.write_text('{"id": "a", "text": "the dog", "links": []}\n')
     table.write_text("text,entity,document\ndog,dog.n.02,b\n")
-    training = LinkerTraining(data=(data,), corrections=table, texts=False)
+    training = LinkerTraining(data=(data,), corrections=table)
     with pytest.raises(UsageError, match=r"corrections\.csv"):
         train_linker(kb, "mine", training)
     with pytest.raises(UsageError, match="--mentions"):
@@ -658,6 +661,36 @@ def test_a_model_whose_settings_make_no_sense_is_told_when_it_is_opened(kb, corp
         (folder / MANIFEST).write_text(json.dumps(manifest | {"temperature": value}))
         with pytest.raises(DamagedModel, match=r"model\.json cannot be read"):
             Linker.open(kb, model="m", device="cpu")
+
+
+def test_a_linker_is_compared_with_the_prior_on_what_is_held_out(kb, corpus, monkeypatch):
+    manifest = LINKER.read(train_linker(kb, "m", training(corpus), device="cpu"))
+    prior, own = manifest.results["compared"]
+    assert (prior["model"], prior["trained"], own["model"], own["trained"]) == ("prior", False, "m", True)
+    assert own["score"] == 1.0 > prior["score"] and manifest.results["helps"]
+    monkeypatch.setattr(ridge, "prior_accuracy", lambda scored: {"prior_accuracy": 1.5})
+    with pytest.raises(BuildFailed, match="prior"):
+        train_linker(kb, "worse", training(corpus), device="cpu")
+    assert not (kb.home.path.parents[1] / "models" / "worse").exists()
+    kept = LINKER.read(train_linker(kb, "kept", training(corpus, keep=True), device="cpu"))
+    assert not kept.results["helps"] and {"worse", "kept"}.isdisjoint(trained_linkers(kb))
+
+
+def test_without_held_out_documents_nothing_is_compared_and_auto_does_not_take_it(kb, corpus):
+    data, gold = corpus
+    data.write_text(f"{data.read_text().partition('</text>')[0]}</text></corpus>")
+    gold.write_text("".join(gold.read_text().splitlines(keepends=True)[:4]))
+    manifest = LINKER.read(train_linker(kb, "few", training(corpus), device="cpu"))
+    assert manifest.results["compared"] == [] and "few" not in trained_linkers(kb)
+
+
+@pytest.mark.parametrize("removed", [{"coherence": {"rounds": 3}}, {"type": "prior"}])
+def test_a_model_of_a_removed_kind_is_refused_with_what_to_do(kb, corpus, removed):
+    folder = train_linker(kb, "m", training(corpus), device="cpu")
+    manifest = json.loads((folder / MANIFEST).read_text())
+    (folder / MANIFEST).write_text(json.dumps(manifest | removed))
+    with pytest.raises(StaleModel, match="train it again"):
+        Linker.open(kb, model="m", device="cpu")
 
 
 def test_settings_that_do_not_go_together_are_refused(kb, corpus, tmp_path):

@@ -5,13 +5,14 @@ from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 pytest.importorskip("torch")
 
 from kgkit.errors import UsageError
 from kgkit.inputs import SpanConfig
-from kgkit.training.linkers.cross_fitting import folds_of
+from kgkit.training.data import folds_of
 from kgkit.training.linkers.labelled import MissingGold
 from kgkit.training.linkers.settings import LAYERS, LinkerTraining, command_of, usual_reader
 
@@ -120,6 +121,7 @@ def test_the_windows_of_a_reader_fit_the_encoder(window):
 @pytest.mark.parametrize(("count", "folds"), [(2, 2), (7, 3), (50, 5)])
 def test_each_document_is_in_one_fold_and_folds_differ_by_one_at_most(count, folds):
     masks = [*folds_of(count, folds)]
+    assert all(np.diff(np.flatnonzero(mask)).max(initial=1) == 1 for mask in masks)
     assert len(masks) == folds and sum(mask.astype(int) for mask in masks).tolist() == [1] * count
     sizes = [int(mask.sum()) for mask in masks]
     assert max(sizes) - min(sizes) <= 1

@@ -1,4 +1,4 @@
-"""A linker that links the names of a tagger: its threshold, its defaults, and the preset that trains both."""
+"""A linker that links the names of a tagger: its threshold and its defaults."""
 
 import json
 import shutil
@@ -11,9 +11,8 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 import kgkit
-from kgkit.errors import BuildFailed, KgkitError, UnknownName, UsageError
+from kgkit.errors import UnknownName, UsageError
 from kgkit.evaluation.el_files import read_gold_documents
-from kgkit.evaluation.ner import read_names
 from kgkit.home import Home
 from kgkit.inputs import SpanConfig
 from kgkit.linking import Linker
@@ -22,9 +21,8 @@ from kgkit.linking.scoring import LinkDefaults
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import LINKER
 from kgkit.tagging.tagger import Tagger
-from kgkit.training.linkers import ridge, threshold
-from kgkit.training.linkers.news import is_trained, news_linker, news_tagger
-from kgkit.training.linkers.settings import LinkerTraining, command_of
+from kgkit.training.linkers import threshold
+from kgkit.training.linkers.settings import LinkerTraining
 from kgkit.training.linkers.threshold import choose_threshold
 from kgkit.training.linkers.train import train_linker
 from kgkit.training.tagging import TaggerTraining, train_tagger
@@ -50,9 +48,16 @@ MENTIONS = [
 ]
 
 
+def tokens_of(number):
+    """Return the words of one of 32 documents, which differ in what stands behind the names."""
+    return [*TOKENS, *("a" if number >> bit & 1 else "eats" for bit in range(5))]
+
+
 def write_documents(path, count=20, **changes):
-    record = {"tokens": TOKENS, "sentences": [[0, len(TOKENS)]], "mentions": MENTIONS, **changes}
-    path.write_text("".join(json.dumps({"doc_id": number, **record}) + "\n" for number in range(count)))
+    records = (
+        {"doc_id": number, "tokens": tokens_of(number), "mentions": MENTIONS} for number in range(count)
+    )
+    path.write_text("".join(json.dumps(record | changes) + "\n" for record in records))
     return path
 
 
@@ -76,7 +81,7 @@ def home(tmp_path_factory, tagger_training):
     home = Home(tmp_path_factory.mktemp("home"))
     with build(home.path, RECORDS, name="animals") as kb:
         train_tagger(home, "names", tagger_training, device="cpu")
-        train_linker(kb, "news", news_linker(tagger_training.data, "names"), device="cpu")
+        train_linker(kb, "news", LinkerTraining(data=tagger_training.data, mentions="names"), device="cpu")
     return home
 
 
@@ -84,34 +89,6 @@ def home(tmp_path_factory, tagger_training):
 def kb(home):
     with kgkit.open_kb("animals", home=home.path) as kb:
         yield kb
-
-
-# -- names of documents with links ------------------------------------------
-
-
-def test_mentions_of_linked_documents_are_names_to_learn(data):
-    document = next(read_names(data))
-    names = [(document.document.text[name.start : name.end], name.type) for name in document.names]
-    assert names == [("Dog", "PER"), ("Big City", "NAME")]
-    assert document.document.mentions is None
-    assert len(document.document.tokens) == len(TOKENS)
-
-
-@pytest.mark.parametrize(
-    ("mentions", "message"),
-    [
-        (
-            [{"start": 0, "end": 2, "entity": "A"}, {"start": 1, "end": 3, "entity": "B"}],
-            "mentions that overlap",
-        ),
-        ([{"start": 0, "end": 1, "entity": "A", "type": "a b"}], "a type with white space"),
-    ],
-)
-def test_mentions_that_are_no_names_are_refused_with_their_document(tmp_path, mentions, message):
-    path = write_documents(tmp_path / "x.jsonl", mentions=mentions)
-    with pytest.raises(KgkitError, match=message) as error:
-        list(read_names(path))
-    assert "'0'" in str(error.value) and str(path) in str(error.value)
 
 
 # -- the threshold ----------------------------------------------------------
@@ -169,7 +146,9 @@ def test_the_names_of_the_knowledge_base_are_linked_where_those_of_the_tagger_do
     shutil.copytree(home.path, tmp_path / "home", symlinks=True)
     monkeypatch.setattr(threshold.MentionTagger, "open", lambda *_, **__: NoNames())
     with kgkit.open_kb("animals", home=tmp_path / "home") as kb:
-        manifest = LINKER.read(train_linker(kb, "own", news_linker((data,), "names"), device="cpu"))
+        manifest = LINKER.read(
+            train_linker(kb, "own", LinkerTraining(data=(data,), mentions="names"), device="cpu")
+        )
         assert (manifest.mentions, manifest.needs.models) == ("", ())
         assert manifest.results["linked_f1"] > 0
         with Linker.open(kb, model="own") as linker:
@@ -180,13 +159,11 @@ def test_the_names_of_the_knowledge_base_are_linked_where_those_of_the_tagger_do
 def contradiction(path):
     """Write documents in which *Dog* is an animal, but a person in each tenth, which is held out."""
     animal = [{**MENTIONS[0], "entity": "dog.n.01"}, MENTIONS[1]]
-    record = {"tokens": TOKENS, "sentences": [[0, len(TOKENS)]]}
-    path.write_text(
-        "".join(
-            json.dumps({"doc_id": number, **record, "mentions": animal if number % 10 else MENTIONS}) + "\n"
-            for number in range(1, 21)
-        )
+    records = (
+        {"doc_id": number, "tokens": tokens_of(number), "mentions": animal if number % 10 else MENTIONS}
+        for number in range(1, 21)
     )
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
     return path
 
 
@@ -195,7 +172,7 @@ def test_what_is_worse_than_no_training_is_not_published(home, tmp_path, monkeyp
     where = tmp_path / "home"
     shutil.copytree(home.path, where, symlinks=True)
     before = find_trained(Home(where), "news")
-    common = ("train", "linker", "--preset", "news", "--data", contradiction(tmp_path / "x.jsonl"))
+    common = ("train", "linker", "--data", contradiction(tmp_path / "x.jsonl"))
     for name in ("news", "other"):
         done = run(*common, "--mentions", "names", "--home", where, "--name", name, "--device", "cpu")
         assert done.code == 1 and done.out == ""
@@ -210,7 +187,7 @@ def test_without_held_out_documents_it_is_said_that_nothing_was_compared(home, t
     where, data = tmp_path / "home", write_documents(tmp_path / "x.jsonl", count=9)
     shutil.copytree(home.path, where, symlinks=True)
     shutil.rmtree(where / "models" / "news")
-    common = ("--preset", "news", "--data", data, "--mentions", "names", "--home", where, "--device", "cpu")
+    common = ("--data", data, "--mentions", "names", "--home", where, "--device", "cpu")
     done = run("train", "linker", *common, "--name", "few")
     assert done.code == 0 and "--model few" in done.err
     manifest = LINKER.read(find_trained(Home(where), "few"))
@@ -219,29 +196,9 @@ def test_without_held_out_documents_it_is_said_that_nothing_was_compared(home, t
         assert "few" not in trained_linkers(kb)
 
 
-def test_a_linker_that_weighs_given_mentions_is_compared_with_the_prior_on_them(
-    home, data, tmp_path, tagger_training, monkeypatch
-):
-    where = tmp_path / "home"
-    shutil.copytree(home.path, where, symlinks=True)
-    training = LinkerTraining(
-        data=(data,), encoder=tagger_training.encoder, reader=SpanConfig(size=16, context=2)
-    )  # fmt: skip
-    with kgkit.open_kb("animals", home=where) as kb:
-        manifest = LINKER.read(train_linker(kb, "own", training, device="cpu"))
-        prior, own = manifest.results["compared"]
-        assert (prior["score"], prior["trained"], own["score"], own["trained"]) == (1.0, False, 1.0, True)
-        assert manifest.results["prior_accuracy"] == 1.0
-        assert "own" not in trained_linkers(kb)  # nor is it known to be better than the linker for names
-        monkeypatch.setattr(ridge, "prior_accuracy", lambda scored: {"prior_accuracy": 1.5})
-        with pytest.raises(BuildFailed) as told:
-            train_linker(kb, "worse", training, device="cpu")
-        assert "prior" in str(told.value) and not (where / "models" / "worse").exists()
-
-
 def test_a_linker_does_not_replace_the_tagger_that_it_needs(home, kb, data):
     with pytest.raises(UsageError, match="the model names would replace the model names"):
-        train_linker(kb, "names", news_linker((data,), "names"), device="cpu")
+        train_linker(kb, "names", LinkerTraining(data=(data,), mentions="names"), device="cpu")
     assert find_trained(home, "names")
 
 
@@ -265,24 +222,6 @@ def test_linkers_that_read_texts_take_a_tagger_too(
                 train_linker(kb, "two", replace(training, mentions=other, data=(home.path,)), device="cpu")
 
 
-def test_a_linker_that_begins_as_the_one_for_names_takes_a_tagger_too(home, tmp_path):
-    shutil.copytree(home.path, tmp_path / "home", symlinks=True)
-    data = tmp_path / "x.jsonl"
-    data.write_text(
-        "".join(
-            json.dumps({"doc_id": number, "tokens": [*TOKENS, str(number)], "mentions": MENTIONS}) + "\n"
-            for number in range(20)
-        )
-    )
-    with kgkit.open_kb("animals", home=tmp_path / "home") as kb:
-        training = LinkerTraining(data=(data,), mentions="names")
-        manifest = LINKER.read(train_linker(kb, "own", training, device="cpu"))
-        assert (manifest.type, manifest.results["linked_documents"]) == ("joint", 2)
-        assert len(manifest.results["compared"]) == 6 and "own" in trained_linkers(kb)
-        linker = Linker.open(kb, model="own", device="cpu")
-        assert [link.text for link in next(linker([" ".join(TOKENS)])).links] == ["Dog", "Big City"]
-
-
 def test_a_linker_links_the_names_of_its_tagger_by_default(home, kb):
     text = " ".join(TOKENS)
     with Linker.open(kb, model="news") as linker:
@@ -290,7 +229,7 @@ def test_a_linker_links_the_names_of_its_tagger_by_default(home, kb):
         assert linker.settings.threshold == linker.scorer.defaults.threshold
         assert [link.text for linked in linker([text]) for link in linked.links] == ["Dog", "Big City"]
     with kgkit.open_kb("animals", home=home.path) as other:
-        linked = kgkit.link(text, other, model="news", mentions="kb", threshold=0.0)
+        linked = kgkit.link(text, other, model="news", mentions="kb", threshold=0.0, nil=True)
     assert [link.text for link in linked.links] == ["Dog", "fruit", "Big City"]
     with Linker.open("animals", home=home.path, model="news", overlaps="keep") as linker:
         assert linker.tagger is None  # whose names do not overlap
@@ -312,7 +251,7 @@ def test_the_commands_use_the_defaults_of_a_linker(home, data, tmp_path):
     (tmp_path / "text.txt").write_text(" ".join(TOKENS))
     common = ("--kb", "animals", "--model", "news", "--device", "cpu", "--home", home.path)
     texts = {}
-    for options in ((), ("--mentions", "kb", "--threshold", 0)):
+    for options in ((), ("--mentions", "kb", "--threshold", 0, "--nil")):
         done = run("link", tmp_path / "text.txt", *common, *options)
         assert done.code == 0, done.err
         texts[options] = [link["text"] for link in json.loads(done.out)["links"]]
@@ -322,47 +261,11 @@ def test_the_commands_use_the_defaults_of_a_linker(home, data, tmp_path):
     assert (scores["mentions"], scores["together"]["micro"]["f1"]) == ("names", 1.0), done.err
 
 
-# -- training ---------------------------------------------------------------
-
-
-def test_a_tagger_of_the_same_settings_and_files_is_not_trained_twice(home, data, tagger_training, tmp_path):
-    assert is_trained(home, "names", tagger_training)
-    assert not is_trained(home, "names", news_tagger([data]))
-    assert not is_trained(home, "news", tagger_training)
-    assert not is_trained(home, "none", tagger_training)
-
-
 def test_a_linker_of_senses_has_no_tagger(data):
     with pytest.raises(UsageError, match="--mentions"):
         LinkerTraining(data=(data,), gold=(data,), mentions="names")
 
 
-def test_the_command_of_the_preset_names_it(data):
-    assert "--preset news" in command_of("animals", "news", news_linker([data], "names"))
-
-
-def test_the_preset_trains_a_linker_with_a_tagger_that_is_there(tmp_path, data, tagger_training):
-    home = Home(tmp_path / "home")
-    build(home.path, RECORDS, name="animals").close()
-    train_tagger(home, "names", tagger_training, device="cpu")
-    common = ("--preset", "news", "--data", data, "--home", home.path, "--device", "cpu", "--name", "own")
-    done = run("train", "linker", *common, "--mentions", "names")
-    assert done.code == 0, done.err
-    assert "own: prior, el, for animals@" in done.out and "linked f1" in done.out
-    assert LINKER.read(find_trained(home, "own")).mentions == "names"
-    with kgkit.open_kb("animals", home=home.path) as kb, pytest.raises(UnknownName, match="nobody"):
-        train_linker(kb, "own", news_linker([data], "nobody"), device="cpu")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--preset", "news"], "--data"),
-        (["--preset", "news", "--data", "x", "--epochs", 2, "--encoder", "y"], "--encoder, --epochs"),
-        (["--preset", "olds", "--data", "x"], "--preset"),
-    ],
-)
-def test_options_that_the_preset_decides_are_refused(home, options, message):
-    done = run("train", "linker", "--name", "m", "--home", home.path, *options)
-    assert (done.code, done.out) == (2, "")
-    assert message in done.err
+def test_a_tagger_that_is_not_there_is_told(home, kb, data):
+    with pytest.raises(UnknownName, match="nobody"):
+        train_linker(kb, "own", LinkerTraining(data=(data,), mentions="nobody"), device="cpu")
