@@ -8,12 +8,12 @@
                                              [--versus NAME]
 
 The first writes the three sets with the published candidates of each mention (PPRforNED), for `kgkit train
-linker`, `kgkit evaluate el --mentions given`, and `--given`; they must not be passed on. The second writes
-the training documents with candidates from the alias table `aida_kb --without testa --without testb --parts`
-less what the document's own mentions gave to it, so that a linker is trained on candidates like those that
-it gets in a document that nobody has prepared; `--half` writes those with an even number alone, for a graph
-of links that the others give (`aida_kb --links half`). HOME holds the KB of
-`benchmarks.aida_kb`, vectors of its texts where a model needs them, and the trained models that are named.
+linker --encoder`, `kgkit evaluate el --mentions given`, and `--given`; they must not be passed on. The second
+writes the training documents with candidates from the alias table `aida_kb --without testa --without testb
+--parts` less what the document's own mentions gave to it, so that a linker is trained on candidates like
+those that it gets in a document that nobody has prepared; `--half` writes those with an even number alone,
+for a graph of links that the others give (`aida_kb --links half`). HOME holds the KB of `benchmarks.aida_kb`,
+vectors of its texts where a model needs them, and the trained models that are named.
 """
 
 import argparse
