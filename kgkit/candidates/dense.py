@@ -162,7 +162,8 @@ class DenseGenerator:
         queries = self._queries(mentions)  # (M, D)
         wide = any(mention.pos for _, mention in mentions)
         k = self.config.max_candidates * (_PER_POS if wide else 1)
-        scores, ids = self.vectors.nearest(queries, k)  # (M, K)
+        device = getattr(self.encoder, "device", "cpu")
+        scores, ids = self.vectors.nearest(queries, k, device=device)  # (M, K)
         return [
             self._mix(mention, *self._filter_by_pos(mention, scores[row], ids[row]))
             for row, (_, mention) in enumerate(mentions)

@@ -8,7 +8,7 @@ Promises, each with a test:
   published as it was, and goes on where it stopped.
 - Reading copies the rows asked for and no others.
 
-Nothing here imports torch; faiss is imported where there is an index.
+faiss is imported where there is an index, torch where a caller names a GPU.
 """
 
 from kgkit.vectors.finding import damages, find_vectors, open_vectors, remove_vectors, vectors_names

@@ -32,9 +32,8 @@ from kgkit.vectors.kinds import (
     turn,
 )
 from kgkit.vectors.layout import INDEX
-from kgkit.vectors.scan import lengths_of, rescore, scan, unit
+from kgkit.vectors.scan import lengths_of, rescore, scan, unit, unit_blocks
 
-_BLOCK: Final = 16_384  # rows that are copied at once
 _TRAINING: Final = 64  # rows a list; faiss warns below 39, and more changes little
 _LEAST_TRAINING, _MOST_TRAINING = 1 << 15, 1 << 18
 _QUERIES: Final = 1000
@@ -128,7 +127,7 @@ def _train(
     factory = describe_kind(kind, len(rows), matrix.shape[1])
     inner = faiss.index_factory(matrix.shape[1], factory, faiss.METRIC_INNER_PRODUCT)
     inner.train(_training(matrix, rows))
-    for count, block in _unit_blocks(matrix, rows):
+    for count, block in unit_blocks(matrix, rows):
         inner.add(block)
         if progress is not None:
             progress("indexing", count, len(rows))
@@ -220,14 +219,6 @@ def _training(matrix: Matrix, rows: Numbers) -> Matrix:
     if len(rows) > most:
         rows = np.sort(np.random.default_rng(0).choice(rows, most, replace=False))
     return unit(np.asarray(matrix).take(rows, axis=0))
-
-
-def _unit_blocks(matrix: Matrix, rows: Numbers) -> Iterator[tuple[int, Matrix]]:
-    """Yield the vectors at length 1, block by block, and how many have been yielded."""
-    plain = np.asarray(matrix)
-    for at in range(0, len(rows), _BLOCK):
-        block = unit(plain.take(rows[at : at + _BLOCK], axis=0))
-        yield at + len(block), block
 
 
 @contextmanager

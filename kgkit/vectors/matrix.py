@@ -3,7 +3,7 @@
 import os
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -28,6 +28,9 @@ from kgkit.vectors.scan import rescore, scan, unit
 
 if TYPE_CHECKING:
     from kgkit.vectors.index import Index
+    from kgkit.vectors.torch_search import TorchSearch
+
+_BATCH: Final = 64  # queries from which on a GPU compares them
 
 
 class Neighbours(NamedTuple):
@@ -72,6 +75,7 @@ class Vectors(DescribedVectors):
                 f"{(manifest.rows, manifest.width)}: make the vectors again with `kgkit embed`"
             )
         self._index: Index | None = None
+        self._searches: dict[str, TorchSearch | None] = {}  # by device; None: the rows do not fit
         self._lock, self._pid = threading.Lock(), os.getpid()
 
     @classmethod
@@ -123,15 +127,20 @@ class Vectors(DescribedVectors):
     def prepare(self, ids: ArrayLike) -> None:
         """Do nothing: all rows are there."""
 
-    def nearest(self, queries: ArrayLike, k: int = 10, *, among: ArrayLike | None = None) -> Neighbours:
+    def nearest(
+        self, queries: ArrayLike, k: int = 10, *, among: ArrayLike | None = None, device: str = "cpu"
+    ) -> Neighbours:
         """Return the k rows nearest to each query by cosine.
 
-        With the index, if one has been built; else by comparing with every row.
+        With the index, if one has been built; else by comparing with every row. A GPU compares 64 queries and
+        more with every row; it keeps a copy of the rows while these vectors are open, where they take at most
+        half of its free memory.
 
         Args:
             queries: (Q, D), or (D,) for one, which is answered as (1, k).
             k: number of neighbours.
             among: ids to choose from, which are then compared one by one; None for all.
+            device: `cpu`, or torch's name of the GPU that the queries were computed on, as `Encoder.device`.
 
         Raises:
             UsageError: if the queries have another width or are not finite, or *k* is below 1.
@@ -152,15 +161,17 @@ class Vectors(DescribedVectors):
         if among is not None:
             return self._nearest_among(vectors, k, np.asarray(among, np.int64))
         if not len(self.hidden):
-            return self._search(vectors, k)
+            return self._search(vectors, k, device)
         for extra in sorted({min(len(self.hidden), k), len(self.hidden)}):  # most often none of them is near
-            neighbours = self._visible(self._search(vectors, k + extra), k)
+            neighbours = self._visible(self._search(vectors, k + extra, device), k)
             if (neighbours.ids >= 0).all():
                 break
         return neighbours
 
-    def _search(self, queries: Matrix, k: int) -> Neighbours:
+    def _search(self, queries: Matrix, k: int, device: str) -> Neighbours:
         """Return the k rows nearest to each query, hidden ones too."""
+        if device != "cpu" and len(queries) >= _BATCH and (search := self._on_device(device)) is not None:
+            return Neighbours(*search.search(queries, k))
         index = self.index
         return Neighbours(*(scan(self.matrix, queries, k) if index is None else index.search(queries, k)))
 
@@ -180,15 +191,29 @@ class Vectors(DescribedVectors):
         ]
         return Neighbours(*(np.concatenate(parts) for parts in zip(*results, strict=True)))
 
+    def _on_device(self, device: str) -> "TorchSearch | None":
+        """Return the search on a device, opened when it is first asked for; None if the rows do not fit."""
+        from kgkit.vectors.torch_search import TorchSearch, fits_device
+
+        with self._locked():
+            if device not in self._searches:
+                fits = fits_device(self.matrix, device)
+                self._searches[device] = TorchSearch(self.matrix, device) if fits else None
+            return self._searches[device]
+
+    def _locked(self) -> threading.Lock:
+        """Return the lock of what is opened when it is first asked for."""
+        if os.getpid() != self._pid:  # another thread of the parent may hold the lock, for ever
+            self._lock, self._pid = threading.Lock(), os.getpid()
+        return self._lock
+
     @property
     def index(self) -> "Index | None":
         """The index, opened when it is first asked for; None if none has been built."""
         if self._index is None and (self.folder / INDEX).exists():
             from kgkit.vectors.index import open_index
 
-            if os.getpid() != self._pid:  # another thread of the parent may hold the lock, for ever
-                self._lock, self._pid = threading.Lock(), os.getpid()
-            with self._lock:
+            with self._locked():
                 try:
                     if self._index is None:
                         self._index = open_index(self.folder, self.matrix)

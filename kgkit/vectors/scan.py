@@ -7,6 +7,7 @@ All kinds of index end in `rescore`, so the scores of two kinds are the same num
 not be of length 1; a row of zeros is no vector and is never found; a query of zeros finds nothing.
 """
 
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ _SCORES: Final = 1 << 21  # scores held at once while comparing: 8 MiB
 _GATHERED: Final = 1 << 20  # numbers of candidates held at once while scoring: 4 MiB, a cache's worth
 _QUERIES: Final = 1024
 _LEAST_BLOCK, _MOST_BLOCK = 1024, 1 << 15  # rows
+_COPIED: Final = 16_384  # rows that are copied at once
 _SPARE: Final = 8  # a product of matrices rounds by position: rows within rounding of the last are kept too
 
 
@@ -178,3 +180,11 @@ def unit(rows: Matrix) -> Matrix:
     length = lengths_of(rows)[:, None]
     units: Matrix = np.divide(rows, length, out=np.zeros_like(rows), where=length > 0)
     return units
+
+
+def unit_blocks(matrix: Matrix, rows: Numbers) -> Iterator[tuple[int, Matrix]]:
+    """Yield the *rows* of a matrix at length 1, block by block, and how many have been yielded."""
+    plain = np.asarray(matrix)
+    for at in range(0, len(rows), _COPIED):
+        block = unit(plain.take(rows[at : at + _COPIED], axis=0))
+        yield at + len(block), block
