@@ -9,7 +9,7 @@ says why; the lines that do not fit into `--budget` are named.
     stand_ins    random knowledge base, texts, encoders
     clocks       seconds and memory of a device; how fast something that reports its progress is
     heads        K-BERT, KnowBert
-    vectors      TuckER, text vectors
+    vectors      TuckER, text vectors, the nearest rows
 
 A line that comes later is one function with `@line(…)` above it, in a module that `lines.MODULES` names.
 """

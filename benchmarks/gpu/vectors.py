@@ -1,19 +1,20 @@
-"""Lines of vectors: TuckER's epoch, texts through an encoder."""
+"""Lines of vectors: TuckER's epoch, texts through an encoder, the nearest rows."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.gpu import stand_ins
-from benchmarks.gpu.clocks import Pace, now, peak_memory
-from benchmarks.gpu.lines import Row, Setting, attempt, line
+from benchmarks.gpu.clocks import Pace, measure_calls, now, peak_memory
+from benchmarks.gpu.lines import Row, Setting, attempt, line, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kgkit.embedding.tucker.triples import Split
     from kgkit.encoder import Encoder
+    from kgkit.types import Matrix, Numbers
 
 ENTITIES, RELATIONS, TRIPLES = 117_659, 20, 285_000  # about WordNet's synsets, and the facts among them
 TRAINED: Final = (20.0, 600)
@@ -29,6 +30,14 @@ TEXT_NOTES: Final = """
 vectors. Without a home that holds WordNet, and MiniLM: drawn texts of about 17 word pieces, random weights of
 MiniLM's shape.
 """
+INDEX_NOTES: Final = """
+The ten nearest of drawn, clustered vectors, as many as WordNet has synsets; queries are rows that were moved,
+queries and answers lie in the host's memory. `TorchSearch` is kgkit's search on a GPU, whose rows and scores
+are those of `exact`; `torch` is a bare product and `topk`, whose equal rows come in any order.
+"""
+WIDTH: Final = 384
+BATCHES: Final = (64, 256, 1024)
+NEAREST: Final = 10
 
 
 # -- TuckER -----------------------------------------------------------------
@@ -114,7 +123,7 @@ def _epoch(
     "text",
     "Text vectors on a GPU",
     limit=90,
-    order=5,
+    order=6,
     notes=TEXT_NOTES,
     needs=("torch", "transformers", "lmdb"),
     stand_ins=True,
@@ -189,3 +198,83 @@ def _rate(
     if memory is not None:
         memory.append(peak)
     return len(texts) / seconds, encoder.dtype
+
+
+# -- the nearest rows -------------------------------------------------------
+
+
+@line(
+    "index", "Nearest rows on a GPU", limit=90, order=5, notes=INDEX_NOTES, needs=("numpy", "torch", "lmdb")
+)
+def index(setting: Setting) -> Iterator[Row]:
+    """Yield queries a second in batches: kgkit on the CPU and on the device, and a bare product there."""
+    import numpy as np
+    import torch
+
+    from kgkit.vectors.indexing import build_index, recall_of, sampled_queries
+    from kgkit.vectors.scan import unit
+    from kgkit.vectors.torch_search import TorchSearch
+
+    matrix = _clustered(setting.size(ENTITIES, 2_000), setting.size(WIDTH, 16))
+    queries = sampled_queries(matrix, np.arange(len(matrix)), max(BATCHES), seed=12_345)
+    control: dict[int, float] = {}
+    truth = np.empty((0, NEAREST), np.int64)
+
+    def measured(what: str, batch: int, device: str, search: "Callable[[Matrix], Numbers]") -> Row:
+        some = queries[:batch]
+        took = measure_calls(device, lambda: search(some), rounds=setting.size(10, 2))
+        return Row(
+            what=f"{what}, batches of {batch:,}", value=batch / took.median, unit="queries/s",
+            control="exact, CPU" if batch in control else "", control_value=control.get(batch),
+            memory=took.memory, note=f"recall@{NEAREST} {recall_of(search(some), truth[:batch]):.4f}",
+        )  # fmt: skip
+
+    def on_cpu(kind: str) -> "Callable[[Matrix], Numbers]":
+        folder = Path(setting.scratch) / f"index-{kind}"
+        folder.mkdir(exist_ok=True)
+        built = build_index(matrix, folder, kind=kind)
+        return lambda some: built.search(some, NEAREST).rows
+
+    def by_kgkit() -> "Callable[[Matrix], Numbers]":
+        search = TorchSearch(matrix, setting.device)
+        return lambda some: search.search(some, NEAREST).rows
+
+    def by_torch() -> "Callable[[Matrix], Numbers]":
+        rows = torch.from_numpy(unit(matrix)).to(setting.device)
+
+        def search(some: "Matrix") -> "Numbers":
+            found = torch.from_numpy(unit(some)).to(setting.device) @ rows.T
+            numbers: Numbers = found.topk(NEAREST).indices.cpu().numpy()
+            return numbers
+
+        return search
+
+    ways: list[tuple[str, str, Callable[[], Callable[[Matrix], Numbers]]]] = [
+        ("exact, CPU", "cpu", lambda: on_cpu("exact")),
+        (f"`TorchSearch`, {setting.name}", setting.device, by_kgkit),
+        (f"torch, {setting.name}", setting.device, by_torch),
+        ("hnsw, CPU", "cpu", lambda: on_cpu("hnsw")),
+    ]
+    for what, device, opened in ways:
+        try:
+            search = opened()
+        except Exception as error:  # noqa: BLE001  as `attempt` has it
+            yield Row(what=what, note=f"not measured: {reason_of(error)}")
+            continue
+        if not control:
+            truth = search(queries)
+        rows = [attempt(what, lambda: measured(what, batch, device, search)) for batch in BATCHES]  # noqa: B023
+        if not control:
+            control.update((batch, row.value) for batch, row in zip(BATCHES, rows, strict=True) if row.value)
+        yield from rows
+
+
+def _clustered(rows: int, width: int) -> "Matrix":
+    """Return (rows, width) float32 that lie in clusters, as vectors of texts do."""
+    import numpy as np
+
+    drawn = np.random.default_rng(0)
+    centers = drawn.standard_normal((max(2, rows // 100), width), np.float32)
+    matrix: Matrix = centers[drawn.integers(0, len(centers), rows)]
+    matrix += np.float32(0.7) * drawn.standard_normal((rows, width), np.float32)
+    return matrix

@@ -14,7 +14,7 @@ from benchmarks.gpu.clocks import Pace
 from benchmarks.gpu.lines import Row, Setting, registered_lines, rows_of
 
 NAMES = [each.name for each in registered_lines()]
-MEASURED = {"kbert": 2, "knowbert": 12, "tucker": 1, "text": 3}
+MEASURED = {"kbert": 2, "knowbert": 12, "tucker": 1, "index": 9, "text": 3}
 """How many figures a line gives at least, on a CPU without any data."""
 
 
