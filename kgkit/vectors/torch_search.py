@@ -80,7 +80,8 @@ class TorchSearch:
         least = best[:, min(k, many) - 1] - 2 * rounding  # (Q,)
         count = int((best >= least[:, None]).sum(dim=1).max())
         some = sought.any(axis=1)
-        rows = np.where(some[:, None], self._rows[positions[:, :count].cpu().numpy()], -1)
+        rows = self._rows[positions[:, :count].cpu().numpy()]
+        rows[~some] = -1
         result = rescore(self.matrix, sought, rows, k)
         if many < len(self._rows):
             perhaps_more = (best[:, -1] >= least).cpu().numpy() & some
