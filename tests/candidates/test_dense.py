@@ -205,6 +205,18 @@ def test_documents_come_in_their_order_whatever_the_batch(kb, vectors):
         assert [*generator(kb, vectors, batch=batch)(iter(documents))] == expected
 
 
+def test_where_the_encoder_is_the_vectors_are_searched(kb, vectors, monkeypatch):
+    pytest.importorskip("torch")
+    documents = [given_one(f"the dgo no. {number}", "dgo") for number in range(70)]
+    expected = [*generator(kb, vectors)(documents)]
+    opened = Vectors.open(vectors.folder)
+    monkeypatch.setattr(FakeEncoder, "device", "cpu:0", raising=False)  # the processor as torch names it
+    found = [*generator(kb, opened)(documents)]
+    assert "cpu:0" in opened._searches
+    for one, other in zip(found, expected, strict=True):
+        assert told(kb, one.mentions[0].candidates) == told(kb, other.mentions[0].candidates)
+
+
 def test_documents_stream(kb, vectors):
     def endless():
         number = 0
