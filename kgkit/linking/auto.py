@@ -336,11 +336,14 @@ def _primary(language: str) -> str:
 def reads_descriptions(kb: KnowledgeBase) -> bool:
     """Say whether *kb* has descriptions that an English encoder reads, by a sample of its entities.
 
-    A knowledge base in another language says so, or they look so.
+    Their letters have to be ASCII, and their language English: the one that *kb* names, else the one that
+    they tell, else that of *kb*.
     """
     descriptions = [entity.description for entity in _sample(kb)]
-    if _primary(kb.manifest.language) not in ("", ENGLISH) or not is_latin("".join(descriptions)):
+    if not is_latin("".join(descriptions)):
         return False
+    if kb.manifest.language:
+        return is_english(kb)
     told = told_by_words(descriptions) or told_by_letters(descriptions)
     return told == ENGLISH or (not told and is_english(kb))
 

@@ -364,6 +364,33 @@ def test_a_language_that_is_named_goes_before_what_texts_look_like(tmp_path):
             assert auto.is_english(kb) is english
 
 
+@pytest.mark.parametrize(
+    "descriptions",
+    [
+        ("Köln-based firm", "Düsseldorf brewery", "Tübingen publisher", "Münster orchestra"),
+        ("Malmö shipyard", "Örebro boarding school", "Göteborg museum", "Växjö paper mill"),
+        ("İzmir wholesale bakery", "Beyoğlu theatre", "Göreme cave hotel", "Kaş harbour"),
+        ("café, rue de Lyon", "école de la Marine", "musée du Louvre et les jardins"),
+    ],
+)
+def test_short_descriptions_are_read_as_english_where_the_knowledge_base_says_so(tmp_path, descriptions):
+    records = [
+        {"key": str(number), "label": f"Firm {number}", "description": description}
+        for number, description in enumerate(descriptions)
+    ]
+    for language, english in (("en", True), ("en-GB", True), ("de", False)):
+        kgkit.build_kb("jsonl", records, name=language, home=tmp_path, language=language)
+        with kgkit.open_kb(language, home=tmp_path) as kb:
+            assert reads_descriptions(kb) is english
+
+
+def test_descriptions_in_another_script_are_not_read_whatever_the_knowledge_base_says(tmp_path):
+    records = [{"key": "dog", "label": "dog", "description": "домашнее животное"}]
+    kgkit.build_kb("jsonl", records, name="pets", home=tmp_path, language="en")
+    with kgkit.open_kb("pets", home=tmp_path) as kb:
+        assert not reads_descriptions(kb)
+
+
 JAPANESE = (
     Entity("tower", "東京タワー", "東京にある塔"), Entity("dog", "犬", "人に飼われる動物"),
     Alias("東京タワー", "tower"), Alias("犬", "dog"),
