@@ -80,16 +80,17 @@ def auto_models(kb: KnowledgeBase, *, vectors: str | None = None) -> Iterator[st
         return
     if vectors is None:
         yield from trained_linkers(kb)
+        if suits_names_model(kb):
+            yield NAMES_MODEL
+            yield "prior"
+            return
         if is_of_names(kb):
-            if is_segmented(kb):
-                yield NAMES_MODEL
-            else:
-                log.warning(
-                    "linking with prior, which takes every name in a text for a link: for %s jieba, which "
-                    "cuts texts without spaces into words, is not installed: `%s`",
-                    NAMES_MODEL,
-                    INSTALL_CHINESE,
-                )
+            log.warning(
+                "linking with prior, which takes every name in a text for a link: for %s jieba, which "
+                "cuts texts without spaces into words, is not installed: `%s`",
+                NAMES_MODEL,
+                INSTALL_CHINESE,
+            )
             yield "prior"
             return
     untrained = (WORDNET_MODEL, "gloss") if kb.manifest.builder == _WORDNET else ("gloss",)
@@ -268,6 +269,11 @@ def encoder_is_installed() -> bool:
     except KgkitError:
         return False
     return True
+
+
+def suits_names_model(kb: KnowledgeBase) -> bool:
+    """Say whether the model for names is one that `auto` takes for *kb*."""
+    return is_of_names(kb) and is_segmented(kb)
 
 
 def is_of_names(kb: KnowledgeBase) -> bool:

@@ -23,7 +23,7 @@ from kgkit.errors import KgkitError, NotThere, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking import Linker, LinkSettings
-from kgkit.linking.auto import NAMES_MODEL, is_of_names, is_segmented, named_model
+from kgkit.linking.auto import NAMES_MODEL, named_model, suits_names_model
 from kgkit.linking.settings import LinkArguments
 from kgkit.models.folder import AUTO, BUILT_IN, find_model_folder
 from kgkit.reconciling.reconciler import ReconcileConfig, Reconciler
@@ -231,7 +231,7 @@ class ServiceResources:
                 linker = Linker.open(kb, model=model, device=self.settings.device)
                 linkers[linker.model if model == AUTO else model] = linker
             is_chosen = AUTO in models and named_model() is None
-            if is_chosen and NAMES_MODEL not in linkers and is_of_names(kb) and is_segmented(kb):
+            if is_chosen and NAMES_MODEL not in linkers and suits_names_model(kb):
                 with suppress(KgkitError):  # beside a trained linker, to compare them
                     linkers[NAMES_MODEL] = Linker.open(kb, model=NAMES_MODEL, device=self.settings.device)
             if PRIOR not in linkers:
