@@ -322,12 +322,15 @@ def likely_language(kb: KnowledgeBase) -> str:
     if _is_chinese(kb):
         return "zh"
     entities = _sample(kb)
-    labels = [entity.label for entity in entities]
     descriptions = [entity.description for entity in entities]
-    texts, told = labels + descriptions, ""
-    for tag in (told_by_words(descriptions), told_by_words(texts), told_by_letters(texts)):
-        told = told if tag == ENGLISH and told else tag or told
-        if told not in ("", UNDETERMINED):
+    texts = [entity.label for entity in entities] + descriptions
+    told = ""
+    for tell, said in ((told_by_words, descriptions), (told_by_words, texts), (told_by_letters, texts)):
+        tag = tell(said)
+        if tag == UNDETERMINED or (tag == ENGLISH and told == UNDETERMINED):
+            told = UNDETERMINED  # English labels do not make unclear descriptions English
+        elif tag:
+            told = tag
             break
     if told in ("", ENGLISH) and not is_latin("".join(texts)):
         return "ja" if any(map(_is_kana, "".join(texts))) else ""
