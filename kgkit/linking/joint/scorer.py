@@ -174,11 +174,13 @@ class JointScorer(Scorer):
         reader: "SpanReader | None" = None,
         name: str = "joint",
     ) -> None:
+        from kgkit.linking.auto import likely_language
+
         self.kb, self.counts, self.first, self.second = kb, counts, first, second
         self.vectors, self.reader, self.name = vectors, reader, name
         self.features = CandidateFeatures(kb)
         self.adaptation: Callable[[State, Scores, Scores, Sequence[Scores]], Scores] | None = None
-        self._german = kb.manifest.language.lower().startswith("de")
+        self._german = likely_language(kb).lower().startswith("de")
 
     @classmethod
     def open(cls, folder: Path, manifest: LinkerManifest, opening: "Opening") -> "JointScorer":
@@ -194,12 +196,12 @@ class JointScorer(Scorer):
         kb = opening.kb_for(manifest.name)
         check_build(manifest, kb)
         manifest = msgspec.structs.replace(manifest, needs=Needs())  # any vectors of its encoder will do
-        vectors, reader = None, None
-        if opening.vectors is None and is_english(kb) and not encoder_is_installed():
+        vectors, reader, in_english = None, None, is_english(kb)
+        if opening.vectors is None and in_english and not encoder_is_installed():
             log.warning(
                 "%s reads no sentences, since the encoder is not installed: `%s`", manifest.name, INSTALL
             )
-        elif opening.vectors is not None or is_english(kb):
+        elif opening.vectors is not None or in_english:
             from kgkit.embedding.partial import encoder_for
             from kgkit.inputs.spans import SpanReader
             from kgkit.linking.text_vectors import linker_vectors

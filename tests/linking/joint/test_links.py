@@ -12,6 +12,7 @@ from kgkit.encoder.finding import find_in_package
 from kgkit.linking import auto
 from kgkit.linking.joint import scorer as joint
 from kgkit.types import Document, Mention
+from tests.linking.joint.conftest import GERMAN, build_table
 from tests.tiny_encoder import MINILM
 
 NAME = "links-minilm"
@@ -114,6 +115,19 @@ def test_a_german_noun_is_no_name(links):
     assert ("Bauer", "bauer") not in links("Ein Bauer aus dem Nachbardorf brachte Kartoffeln.", "german")
     found = links("Frau Bauer fuhr am Montag mit Wilhelm Koch nach Essen.", "german")
     assert ("Wilhelm Koch", "koch") in found and ("Essen", "essen") in found
+
+
+def test_capitals_of_german_are_told_by_the_texts_where_no_language_is_named(tmp_path, without_encoder):
+    table = GERMAN + "müller,Jörg Müller,Müller,der Arzt und Leiter der Klinik in der Stadt,Person\n"
+    document = Document("d", "Dort kam ein Bauer an.", mentions=[Mention(13, 18, "Bauer")])
+    read = {}
+    for name, options in {"named": ("--language", "de"), "told": (), "english": ("--language", "en")}.items():
+        about = ("--aliases", "aliases|", "--description", "note", "--kind", "type")
+        build_table(tmp_path, name, table, *about, *options)
+        with kgkit.Linker.open(name, home=tmp_path, model=NAME) as linker:
+            read[name] = linker.scorer.read(document).of_mentions
+    np.testing.assert_array_equal(read["told"], read["named"])
+    assert not np.array_equal(read["told"], read["english"])
 
 
 def test_a_name_across_chinese_words_is_none(links):
