@@ -161,7 +161,7 @@ def test_linking_with_priors_loads_no_other_command_and_none_of_the_heavy_librar
     assert libraries(loaded) & {*HEAVY, "asyncio", "rich"} == set()
 
 
-@pytest.mark.skipif("pydantic" in str(requires("typer")), reason="another typer than pyproject.toml asks for")
+@pytest.mark.skipif("pydantic" in str(requires("typer")), reason="another typer than constraints.txt has")
 def test_reading_options_loads_no_pydantic(home):
     loaded, _ = loaded_by("show", "dog.n.01", "--home", home)
     assert "pydantic" not in loaded
