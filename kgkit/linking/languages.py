@@ -75,14 +75,18 @@ _SHARE: Final = 0.04  # least share of its words in a text, beyond those of Engl
 _UMLAUTS: Final = re.compile("[äöüß]")
 _GERMAN_LETTERS: Final = 0.9  # least share of them among the letters of German that are not ASCII
 _LEAST_UMLAUTS: Final = 0.04  # share of the labels of German; of towns of all the world 0.02 have some
+_ONE_UMLAUT: Final = (
+    5  # texts, at most, of which a single one with umlauts tells: English has a *Müller*, too
+)
 _FEW: Final = 3  # words of names in another language
 _LATIN: Final = 0.9  # least share of ASCII among the letters of descriptions that an English encoder reads
 
 
 def told_by_words(texts: Sequence[str]) -> str:
-    """Return the language that function words tell; `und` if not English nor clear which, "" if they do not.
+    """Return the language that function words tell as a BCP 47 tag.
 
-    Those with a capital are left out, which initials and parts of names have.
+    It is `und` where they are of another language than English, but not clear of which, and "" where there
+    are too few. Those with a capital are left out, which initials and parts of names have.
     """
     words = Counter(_WORD.findall(" ".join(texts)))
     counts = {name: sum(words[word] for word in own) for name, own in _FUNCTION_WORDS.items()}
@@ -100,10 +104,13 @@ def told_by_words(texts: Sequence[str]) -> str:
 
 
 def told_by_letters(texts: Sequence[str]) -> str:
-    """Return `de` where texts have umlauts, and hardly another letter beyond ASCII; else `und`, or ""."""
+    """Return the language that letters tell: `de` of umlauts and hardly others beyond ASCII, else `und`.
+
+    "" where too few texts have umlauts to tell anything.
+    """
     texts = [text.lower() for text in texts if text]
     umlauts = sum(_UMLAUTS.search(text) is not None for text in texts)
-    if not umlauts or umlauts < _LEAST_UMLAUTS * len(texts):
+    if not umlauts or umlauts < _LEAST_UMLAUTS * len(texts) or (umlauts == 1 and len(texts) > _ONE_UMLAUT):
         return ""
     others = [letter for letter in "".join(texts) if letter.isalpha() and not letter.isascii()]
     german = [letter for letter in others if _UMLAUTS.match(letter)]

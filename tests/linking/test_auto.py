@@ -345,6 +345,18 @@ def test_of_names_alone_umlauts_are_german_where_hardly_another_letter_stands(tm
         assert auto.likely_language(kb) == language
 
 
+@pytest.mark.parametrize("name", ["Anna Müller", "Zoë Grün", "Malmö Arena", "Gödel", "Motörhead"])
+def test_a_single_name_with_umlauts_among_many_makes_no_language(tmp_path, name):
+    english = "Ash Bow Cox Day Elm Fox Gill Hart Ives Jay Kerr Lamb Moss Nash Oakes Pike Quill Reed".split()
+    for others in (english[:7], english):
+        records = [Entity(key, key) for key in (name, *others)]
+        with build(tmp_path, records, name="mine") as kb:
+            assert auto.likely_language(kb) == "en"
+    records = [Entity(key, key) for key in (name, "Jörg Süß", *english[:7])]
+    with build(tmp_path, records, name="mine") as kb:
+        assert auto.likely_language(kb) != "en"
+
+
 def test_initials_and_particles_of_names_are_no_language(tmp_path):
     people = ("A. D. Cole", "L. de la Cruz", "E. A. Poe", "O. van den Berg", "D. S. Ford", "Y. I. Lee")
     rest = [f"Ada {name} Moss" for name in "Ash Bow Cox Day Elm Fox Gill Hart Ives Jay Kerr Lamb".split()]
