@@ -36,7 +36,10 @@ _PERSON: Final = frozenset(
 _WOMEN: Final = frozenset(map(str.capitalize, WOMEN))
 _NAMES_TOO: Final = frozenset("baron count don duke graf".split())
 """Titles that are given names or surnames as well: *Graf* stands for Steffi Graf."""
+_SURNAMES: Final = frozenset("Bishop Cousin Judge King Major Pope Prince".split())
+"""Titles that are surnames as well: *Major* stands for John Major, and is a title in *Major Smith*."""
 _TITLES: Final = frozenset(map(str.capitalize, (ADDRESSES | RANKS | KIN) - _NAMES_TOO)) | BEFORE_NAMES
+_NO_NAMES: Final = _TITLES - _SURNAMES
 _PARTICLES: Final = frozenset("al bin da de del den der des di dos du el la le ten ter van von zu".split())
 _LEAST: Final = 3  # letters of initials that do not stand beside their name in brackets
 _INSTANCE: Final = "instance_hypernym"
@@ -120,7 +123,7 @@ class References:
         for link in sorted(longer, key=lambda link: link.score):
             shorts = _initials(link, text)
             if self._is_person(link) and (match := _FIRST_AND_LAST.fullmatch(link.text)):
-                shorts |= {name for name in match.groups() if not name.isupper() and name not in _TITLES}
+                shorts |= {name for name in match.groups() if not name.isupper() and name not in _NO_NAMES}
             for short in shorts:
                 found[short, link.kb][link.entity] = link
         return found

@@ -17,6 +17,9 @@ ENTITIES = [
     Entity("sw", "South Wharf"),
     Entity("byron", "Lord Byron", kind="person"), Entity("rex", "Rex Stout", kind="person"),
     Entity("beer", "stout"), Entity("graf", "Steffi Graf", kind="person"),
+    Entity("king", "Billie Jean King", kind="person"), Entity("major", "John Major", kind="person"),
+    Entity("bishop", "Elizabeth Bishop", kind="person"), Entity("queen", "Ellery Queen", kind="person"),
+    Entity("francis", "Pope Francis", kind="person"),
 ]  # fmt: skip
 RECORDS = [
     *ENTITIES, *(Alias(entity.label, entity.key) for entity in ENTITIES),
@@ -53,6 +56,15 @@ def short(kb, text):
     ("Kamala Harris won. Ambassador Harris spoke, then Sergeant Harris.", [("Harris", "harris")] * 2),
     ("Bill Clinton sat. Aunt Clinton smiled.", []),
     ("Steffi Graf won. Then Graf wept.", [("Graf", "graf")]),
+    ("Billie Jean King won. Then King wept.", [("King", "king")]),
+    ("Billie Jean King won. The King and King Harald saw King play.", []),
+    ("John Major rose. Nobody thanked Major.", [("Major", "major")]),
+    ("John Major rose. Then Major Tom asked Major.", []),
+    ("John Major rose. The Major slept, and the Prime Minister Major left.", []),
+    ("Elizabeth Bishop wrote. We read Bishop.", [("Bishop", "bishop")]),
+    ("Pope Francis came. All greeted Pope.", []),
+    ("Ellery Queen wrote. We read Queen.", []),
+    ("Kamala Harris won. Judge Harris and Major Harris spoke.", [("Harris", "harris")] * 2),
 ])  # fmt: skip
 def test_the_first_or_last_name_of_a_person_means_that_person(kb, text, added):
     assert short(kb, text) == added
