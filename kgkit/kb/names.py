@@ -233,7 +233,8 @@ _ORDINALS_OF: Final = {
 """Endings of ordinal numbers by language, besides the English ones: elsewhere *66a* is another number."""
 _ADDRESSES: Final = frozenset(map(plain_form, ADDRESSES))
 _NO_TITLES: Final = frozenset(
-    "baron bishop cardinal coach count detective duke judge justice mayor minister premier secretary".split()
+    "ambassador baron bishop cardinal coach count detective duke judge justice mayor minister premier "
+    "secretary".split()
 )
 """Words before more names of firms and places than of persons: *Premier League*, *Duke Energy*."""
 _TITLES: Final = _ADDRESSES | frozenset(map(plain_form, RANKS - _NO_TITLES))

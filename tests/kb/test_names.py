@@ -335,6 +335,9 @@ def test_a_number_or_a_direction_more_or_less_is_another_name(name, surface):
         ("Nestlé Deutschland GmbH", "Nestlé"),
         ("WWII", "World War I"),
         ("GTA V", "Grand Theft Auto IV"),
+        ("Ambassador Theatre Group", "Theatre Group"),
+        ("Theatre Group", "Ambassador Theatre Group"),
+        ("Premier Foods Group", "Foods Group"),
     ],
 )
 def test_another_word_or_qualifier_is_another_name(name, surface):
