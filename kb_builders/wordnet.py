@@ -73,6 +73,7 @@ _LEX_ID: Final = {f"{number:x}": f"{number:02d}" for number in range(100)}  # in
 _MARKER: Final = re.compile(r"\((a|p|ip)\)$")
 _MARKER_IN_KEY: Final = re.compile(r"\((?:a|p|ip)\)(?=:)")
 _VERSION: Final = re.compile(r"WordNet (\d\.\d)")
+_MARK: Final = re.compile('"')
 _NAMING: Final = re.compile(r"\b(?:as in|phrase|expression)$")  # before a quotation in a definition
 _NAMING_LENGTH: Final = len("expression")
 _AT_END: Final = re.compile(r"(?:[\s;:,]|\b(?:as in )?e\.g\.)+$")  # between a definition and its examples
@@ -365,21 +366,15 @@ def _split_gloss(gloss: str) -> tuple[str, list[str]]:
     missing at one end of an example.
     """
     gloss = gloss.strip()
-    if '"' not in gloss:
-        return gloss.rstrip(" ;:,"), []
-    pieces = gloss.split('"')
-    first, start, marks = 0, len(pieces[0]), len(pieces) - 1  # a mark and where it is; how many there are
-    while first < marks:
-        end = start + 1 + len(pieces[first + 1]) if first + 1 < marks else -1
-        if not _is_of_definition(gloss, start, end):
-            break
+    marks = [mark.start() for mark in _MARK.finditer(gloss)] if '"' in gloss else []
+    first = 0
+    while first < len(marks) and _is_of_definition(gloss, *marks[first : first + 2]):
         first += 2
-        start = end + 1 + len(pieces[first]) if first < marks else -1
-    else:
+    if first >= len(marks):
         return gloss.rstrip(" ;:,"), []
-    definition, quoted = gloss[:start], gloss[start + 1 :]
-    if marks % 2 == 0:
-        return _without_end(definition), _examples(pieces[first + 1 :])
+    definition, quoted = gloss[: marks[first]], gloss[marks[first] + 1 :]
+    if len(marks) % 2 == 0:
+        return _without_end(definition), _examples(quoted.split('"'))
     if not quoted:  # the mark at the end is the only one
         before, semicolon, last = definition.rpartition("; ")
         definition, quoted = (before, last) if semicolon else (last, "")
@@ -395,8 +390,8 @@ def _without_end(definition: str) -> str:
     return definition
 
 
-def _is_of_definition(gloss: str, start: int, end: int) -> bool:
-    """Say whether a quotation with marks at *start* and *end*, or -1, belongs to the definition."""
+def _is_of_definition(gloss: str, start: int, end: int = -1) -> bool:
+    """Say whether a quotation, with marks at *start* and *end*, belongs to the definition."""
     before = gloss[:start].rstrip()
     if before.count("(") > before.count(")") or _NAMING.search(before, max(0, len(before) - _NAMING_LENGTH)):
         return True
