@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.building import facts
-from kgkit.building.build import Built, silent
+from kgkit.building.build import Built, no_garbage, silent
 from kgkit.building.contract import Builder, SourceInfo, find_builder
 from kgkit.building.grouping import BAD_RECORDS, EXAMPLES
 from kgkit.building.next_build import changing, publish_change
@@ -389,6 +389,7 @@ class Addition:
             self._dropped[reason] += count
 
 
+@no_garbage()
 def add_to_kb(
     name: str,
     source: str | os.PathLike[str] | Sequence[Mapping[str, Any]],

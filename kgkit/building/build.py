@@ -75,7 +75,7 @@ class Built(NamedTuple):
 
 @contextmanager
 def no_garbage() -> Iterator[None]:
-    """Records form no cycles: spare the collector from walking millions of them, as long as they are held."""
+    """Disable the garbage collector: it would walk millions of records, which form no cycles."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -33,7 +33,7 @@ import numpy as np
 
 from kgkit.building import row_changes
 from kgkit.building.attributes import check_attributes
-from kgkit.building.build import Built
+from kgkit.building.build import Built, no_garbage
 from kgkit.building.contract import MAX_COUNT
 from kgkit.building.json_lines import LINE_ERRORS, EntityFields, json_problem
 from kgkit.building.next_build import changing, publish_change
@@ -583,6 +583,7 @@ log = logging.getLogger(__name__)
 _SHOWN: Final = 5  # absent aliases and facts that the warning lists
 
 
+@no_garbage()
 def edit_kb(
     name: str,
     edits: str | os.PathLike[str] | Sequence[Mapping[str, Any]],

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from kgkit.building.build import Built, no_garbage, stamp
+from kgkit.building.build import Built, stamp
 from kgkit.building.sources import name_source
 from kgkit.errors import UsageError
 from kgkit.home import Home
@@ -41,7 +41,7 @@ def changing(
     if "@" in name:
         raise UsageError(f"{name!r} names one build; {verb} the published one: name the KB alone")
     find_build(where, name)
-    with Staging(where.kb(name)) as staging, no_garbage(), open_kb(name, where.path, verify=True) as base:
+    with Staging(where.kb(name)) as staging, open_kb(name, where.path, verify=True) as base:
         yield staging, base
 
 
