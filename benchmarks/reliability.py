@@ -7,8 +7,8 @@ DIR is a copy of `own_kb` whose `score.py` says which links are right, SET a fol
 (`--threshold 0`), or what is left out is not seen. Arguments of one TITLE are drawn together.
 
 Each point is a tenth of the scores: the share of its links that are right over their mean score, with its
-95 % interval (Wilson); the larger a point, the more links it stands for. On the line a score is what it says.
-`ECE` is the expected calibration error, of tenths.
+95 % interval (Wilson); the larger a point, the more links it stands for. On the diagonal the share
+equals the score. `ECE` is the expected calibration error, of tenths.
 """
 
 import argparse
@@ -27,7 +27,7 @@ OUT: Final = Path("docs/pictures/links-reliability.svg")
 _TENTHS: Final = 10
 _COLUMNS: Final = 4
 _SIDE, _LEFT, _TOP, _BELOW, _MARGIN = 200, 34, 40, 40, 12  # pixels
-_LEAST, _MOST = 1.5, 4.5  # of the radius of a point, and what all links would add to it
+_LEAST, _MOST = 1.5, 4.5  # pixels: radius of a point, and the addition for all links
 _INK, _FAINT, _POINT = "#1a1a1a", "#666", "#4477aa"
 _CAPTION: Final = (
     "Across: score. Up: share of links that are right, with its 95 % interval. Below: number of links."

@@ -127,7 +127,7 @@ stops and capitals do not count.
 VARIANTS: Final = (
     "variant", "variants", "variante", "varianten", "variantes", "varianti", "变体", "變體",
 )  # fmt: skip
-"""Headings of aliases that are those of sizes and colours, too: so where another column has aliases."""
+"""Headings of aliases, or of sizes and colours: they are no aliases where another column has those."""
 
 NUMBERS: Final = (
     "no", "n°", "#", "num", "number", "sku", "accession number", "call number", "shelfmark", "serial number",

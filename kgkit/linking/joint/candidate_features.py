@@ -246,8 +246,8 @@ class CandidateFeatures:
 
         To those of the next mention, if little is between them, of the one before, of one in the sentence;
         log(1 + names of others in the document); whether they are related to none of one that stands beside
-        it behind a comma or a bracket; whether none of the mention's others is related to a nearer one in the
-        sentence.
+        it behind a comma or a bracket; whether no other candidate of the mention is related to a nearer one
+        in the sentence.
         """
         sizes = np.array([len(numbers) for numbers in ids], np.int64)
         begins = (np.cumsum(sizes) - sizes).tolist()
