@@ -57,10 +57,11 @@ def write_index(data: Path, folder: Path, folding: Folding) -> Path:
                 transaction.cursor(entities), () if names is None else transaction.cursor(names), folding
             )
             if path.exists():
-                base = TrigramIndex(path)
-                new = missing_surfaces(_keys(transaction, aliases), base) if base.is_current else None
-                if new == [] and base.labels is not None and labels.same_as(base.labels):
-                    return path
+                base, new = TrigramIndex(path), None
+                if base.labels is not None:  # it is of the version that is written
+                    new = missing_surfaces(_keys(transaction, aliases), base)
+                    if new == [] and labels.same_as(base.labels):
+                        return path
                 base, additions = (None, additions) if new is None else (base, iter(new))
             with TrigramWriter(folder / _NEW, base) as index:
                 index.add(additions)

@@ -61,9 +61,8 @@ Codes = NDArray[np.uint32]
 SHORT: Final = 8
 """A surface of so many bytes, at most, is listed by its bigrams too."""
 
-_MAGIC: Final = b"KGTRIG4\n"
-_FIRST_MAGIC: Final = b"KGTRIG1\n"
-_OLDER: Final = (b"KGTRIG3\n", b"KGTRIG2\n", _FIRST_MAGIC)
+_MAGICS: Final = (b"KGTRIG1\n", b"KGTRIG2\n", b"KGTRIG3\n", b"KGTRIG4\n")  # the last one is written
+_GRAMS_SINCE: Final = 3  # version whose grams are those of today
 _WORDS: Final = 0x8000_0000
 _CORES: Final = 0xC000_0000
 _HASH: Final = 0x3FFF_FFFF
@@ -393,7 +392,7 @@ class TrigramWriter:
                 self._align(part.nbytes)
             self._file.write(_SIZES.pack(len(labels.ids), len(labels.text)))
             self._file.seek(0)
-            self._file.write(_HEADER.pack(_MAGIC, self._count, self._size, len(grams), int(starts[-1])))
+            self._file.write(_HEADER.pack(_MAGICS[-1], self._count, self._size, len(grams), int(starts[-1])))
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
@@ -480,7 +479,7 @@ class TrigramIndex:
         text, ends, grams, starts, postings: the parts of the file, as the module describes them.
         labels: the labels in it; None of an older version, which has none.
         is_first: whether it is of the first version, of folded surfaces and without words.
-        is_current: whether it is of the version that is written.
+        has_grams_of_today: whether its grams are those that `postings_of` gives.
 
     Raises:
         DamagedKB: if it is no such file, or not as long as its header says.
@@ -494,15 +493,16 @@ class TrigramIndex:
         if len(content) < _HEADER.size:
             raise DamagedKB(f"{path} is too short for an index of surfaces")
         magic, surfaces, size, grams, postings = _HEADER.unpack_from(content)
-        self.is_first = magic == _FIRST_MAGIC
-        self.is_current = magic == _MAGIC
-        if magic not in (_MAGIC, *_OLDER):
+        if magic not in _MAGICS:
             raise DamagedKB(f"{path} is no index of surfaces that this kgkit reads")
+        version = 1 + _MAGICS.index(magic)
+        self.is_first = version == 1
+        self.has_grams_of_today = version >= _GRAMS_SINCE
         begins = [_HEADER.size]
         for length in (size, 8 * (surfaces + 1), 4 * grams, 8 * (grams + 1)):
             begins.append(begins[-1] + length + -length % _ALIGNED)
         end = begins[-1] + 4 * postings
-        if self.is_current:
+        if has_labels := version == len(_MAGICS):
             labels, letters = _SIZES.unpack_from(content, len(content) - _SIZES.size)
             begins.append(end + -end % _ALIGNED)
             for length in (letters, 8 * labels, 4 * labels):
@@ -516,7 +516,7 @@ class TrigramIndex:
         self.starts = np.frombuffer(content, _U64, grams + 1, begins[3])
         self.postings = np.frombuffer(content, _U32, postings, begins[4])
         self.labels: Labels | None = None
-        if self.is_current:
+        if has_labels:
             self.labels = Labels(
                 np.frombuffer(content, np.uint8, letters, begins[5]),
                 np.frombuffer(content, _U64, labels, begins[6]),

@@ -382,11 +382,12 @@ def _trigrams(reader: StoreReader) -> list[str]:
         keys = (key for key, _ in reader.items("aliases") if not key.startswith(codec.DIGEST))
         if missing_surfaces(keys, index) != []:
             problems.append("index: the surfaces in it are not the aliases")
-    if index.labels is None:  # its grams are of another form, which is no longer written
+    if index.labels is not None:
+        with _decoding("entities", problems):
+            if not index.labels.same_as(reader.read_labels_beside()):
+                problems.append("index: the labels in it are not those that no surface contains")
+    if not index.has_grams_of_today:
         return problems
-    with _decoding("entities", problems):
-        if not index.labels.same_as(reader.read_labels_beside()):
-            problems.append("index: the labels in it are not those that are no part of a surface")
     expected = stored = 0
     surfaces, begin = index.surfaces(), 0
     while batch := list(islice(surfaces, _BATCH)):
