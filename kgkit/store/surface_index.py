@@ -1,8 +1,8 @@
-"""The index of similar surfaces of a build: made with it, from its table `aliases`.
+"""The index of surfaces of a build: made with it, from its tables `aliases`, `entities` and `names`.
 
 A build that begins as another one has that one's index linked beside its data: what was added follows there,
-and an index of surfaces that are gone, or of the first version, is made anew. Builds of older versions of
-kgkit lack the index, or have it without words; all else of them works.
+and an index of surfaces that are gone, or of an older version, is made anew. Builds of older versions of
+kgkit lack the index, or parts of it; all else of them works.
 """
 
 from collections.abc import Iterable, Iterator
@@ -86,10 +86,11 @@ def _keys(transaction: Any, aliases: Any) -> Iterator[bytes]:
 def labels_beside(
     entities: Iterable[tuple[bytes, bytes]], names: Iterable[tuple[bytes, bytes]], folding: Folding
 ) -> Labels:
-    """Return the labels that are not within a surface of their entity, and those that have two forms.
+    """Return the labels that no surface of their entity contains, and those that have two forms.
 
     Args:
         entities, names: items of these tables, in the order of ids; of a build without `names`, none.
+            Surfaces of an entity that is not there are left out.
         folding: folding of the surfaces.
     """
     heads, digest = _HEADS, codec.DIGEST
@@ -104,6 +105,8 @@ def labels_beside(
             written = " ".join(label.lower().split()).encode()  # ten times as fast, of most labels
         else:  # two forms are within no surface
             written = "\n".join(dict.fromkeys((folding.fold(label), label.lower()))).encode()
+        while named and named[::-1] < number[::-1]:  # of no entity; ids are little-endian
+            named, row = next(remaining, (b"", b""))
         if named == number:
             surfaces = row
             named, row = next(remaining, (b"", b""))

@@ -9,7 +9,7 @@ from kgkit.errors import DamagedKB, NotThere
 from kgkit.store import verify
 from kgkit.store.layout import DATA, MANIFEST, TRIGRAMS, Manifest
 from kgkit.store.manifest import read_manifest
-from kgkit.store.surface_index import missing_surfaces, write_index
+from kgkit.store.surface_index import labels_beside, missing_surfaces, write_index
 from kgkit.store.trigrams import NO_LABELS, TrigramIndex, TrigramWriter
 from kgkit.text import folding
 from kgkit.versions import file_sha256
@@ -161,6 +161,15 @@ def test_labels_that_are_no_part_of_a_surface_are_kept_as_they_change(tmp_path):
     edits = [{"key": "a", "remove_aliases": ["the stack (sea)"]}, {"key": "d", "aliases": ["skua"]}]
     kgkit.edit_kb("own", edits, home=tmp_path)
     assert labels() == (["the stack", "us steel", "u.s. steel", "petrel"], ["a", "b", "c"])
+
+
+def test_a_row_of_surfaces_of_no_entity_changes_the_labels_of_no_other_one(tmp_path):
+    with surfaces_kb(tmp_path) as kb:
+        expected, names = kb.store.read_labels_beside(), list(kb.store.items("names"))
+        entities = [item for item in kb.store.items("entities") if item[0] != names[0][0]]
+        gone = int.from_bytes(names[0][0], "little")
+        found = labels_beside(entities, names, kb.store.folding)
+        assert found.ids.tolist() == [number for number in expected.ids.tolist() if number != gone]
 
 
 # -- verify --------------------------------------------------------------------------------
