@@ -88,7 +88,7 @@ class _ReconcileArguments(msgspec.Struct, forbid_unknown_fields=True):
 class _SearchArguments(msgspec.Struct, forbid_unknown_fields=True):
     """What the tool `search` takes."""
 
-    query: Annotated[str, Meta(min_length=1, description="Key, name, or the beginning of one.")]
+    query: Annotated[str, Meta(min_length=1, description="Key, name, or a part of one.")]
     kb: KBArgument = None
     limit: Limit = 10
 
