@@ -24,7 +24,7 @@ MAX_SCANNED: Final = 1_000_000
 
 _MAX_ROWS: Final = 1_000  # keys and surfaces that begin with a text, which are read
 _MAX_PARTS: Final = 5_000  # surfaces, and labels, with a text within, which are read, unless more are wanted
-_MAX_SORTED: Final = 2_000  # surfaces with a text within; of more, the first ones are read in order
+_PAUSED: Final = 1_000  # surfaces
 _SIMILAR: Final = 100
 _LEAST_SIMILARITY: Final = 0.05
 _SUGGESTED: Final = 5
@@ -127,14 +127,12 @@ def _matches(kb: "KnowledgeBase", text: str, most: int) -> Generator[_Match, Non
 
 def _surfaces_with_part(kb: "KnowledgeBase", folded: str, part: bytes) -> Iterator[str]:
     """Yield the surfaces that have a folded text within, of those that are keys, in alphabetical order."""
-    index = kb.store.trigrams
-    if index is not None:
-        numbers = list(islice(index.containing(folded, part), _MAX_SORTED + 1))
-        if len(numbers) <= _MAX_SORTED:
-            yield from sorted(set(map(index.surface, numbers)))  # those of additions stand behind all others
-            return
-        # Of so many the first ones are soon found in the table, which is in order.
-    for raw, _ in kb.store.items("aliases"):
+    if (index := kb.store.trigrams) is not None:
+        yield from index.containing(folded, part)
+        return
+    for count, (raw, _) in enumerate(kb.store.items("aliases")):
+        if not count % _PAUSED:
+            pause()
         if part in raw and not raw.startswith(codec.DIGEST):
             yield raw.decode()
 

@@ -37,7 +37,9 @@ import re
 import struct
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, pairwise
+from functools import cached_property
+from heapq import merge
+from itertools import groupby, islice, pairwise
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -48,6 +50,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.errors import DamagedKB, WriteFailed
+from kgkit.pauses import pause
 from kgkit.text import without_accents
 from kgkit.versions import free_space
 
@@ -80,6 +83,8 @@ _LONG: Final = 200_000  # postings of a list: sooner than these, all surfaces ar
 _FEW: Final = 1_000  # surfaces that are read sooner than a further list of them
 _COMPARED: Final = 20_000  # surfaces that are read one by one
 _U32, _U64 = np.dtype("<u4"), np.dtype("<u8")
+_BEGINNINGS: Final = np.array([(1 << 64) - (1 << 8 * (8 - count)) for count in range(9)], np.uint64)
+"""The first bytes of eight, by their number."""
 
 
 # Punctuation of all scripts, but not + and # behind a letter (C++, F#), * behind a letter alone (A*), and no
@@ -279,6 +284,7 @@ NO_LABELS: Final = Labels(np.empty(0, np.uint8), np.empty(0, _U64), np.empty(0, 
 def _places(text: NDArray[np.uint8], part: bytes) -> Iterator[NDArray[np.uint64]]:
     """Yield where *part*, which is not empty, begins in a text, some places at a time."""
     for begin in range(0, len(text), _TEXT):
+        pause()
         piece = text[begin : begin + _TEXT + len(part) - 1].tobytes()
         places, at = [], piece.find(part)
         while at >= 0:
@@ -537,25 +543,60 @@ class TrigramIndex:
             text = self.text[ends[0] : ends[-1]].tobytes()
             yield from (text[first - ends[0] : last - ends[0]] for first, last in pairwise(ends))
 
-    def containing(self, folded: str, part: bytes) -> Iterator[int]:
-        """Yield the numbers of the surfaces that have a folded text within, ascending.
+    def containing(self, folded: str, part: bytes) -> Iterator[str]:
+        """Yield the surfaces that have a folded text within, in the order of the table `aliases`.
 
         Args:
             folded: folded text.
             part: its UTF-8, not empty.
         """
         numbers = self._proposed(folded, part)
-        if numbers is None or len(numbers) > _COMPARED:
-            for begins in _places(self.text, part):
-                last = np.searchsorted(self.ends, begins, "right")  # where the surfaces end that these are in
-                yield from (np.unique(last[begins + np.uint64(len(part)) <= self.ends[last]]) - 1).tolist()
-            return
-        ends = self.ends
-        for number, begin, end in zip(
-            numbers.tolist(), ends[numbers].tolist(), ends[numbers + 1].tolist(), strict=True
-        ):
-            if part in self.text[begin:end].tobytes():
-                yield number
+        runs = []
+        for first, last in pairwise(self._bounds):
+            if numbers is None or len(numbers) > _COMPARED:
+                runs.append(self._read(part, first, last))
+            else:
+                begin, end = np.searchsorted(numbers, (first, last)).tolist()
+                runs.append(self._compared(part, numbers[begin:end]))
+        for surface, _ in groupby(merge(*runs)):
+            yield str(surface, errors="replace")
+
+    def _read(self, part: bytes, first: int, last: int) -> Iterator[bytes]:
+        """Yield those of the surfaces from *first* to before *last* that have a part, some of them twice."""
+        ends = self.ends[first : last + 1]
+        for places in _places(self.text[int(ends[0]) : int(ends[-1])], part):
+            begins = places + ends[0]
+            numbers = np.searchsorted(ends, begins, "right")  # of the surfaces behind those that these are in
+            numbers = np.unique(numbers[begins + np.uint64(len(part)) <= ends[numbers]])
+            for begin, end in zip(ends[numbers - 1].tolist(), ends[numbers].tolist(), strict=True):
+                yield self.text[begin:end].tobytes()
+
+    def _compared(self, part: bytes, numbers: NDArray[np.int64]) -> Iterator[bytes]:
+        """Yield those of some surfaces that have a part."""
+        for begin, end in zip(self.ends[numbers].tolist(), self.ends[numbers + 1].tolist(), strict=True):
+            if part in (surface := self.text[begin:end].tobytes()):
+                yield surface
+
+    @cached_property
+    def _bounds(self) -> list[int]:
+        """The numbers at which surfaces begin to ascend anew, those of each addition, and their count."""
+        bounds = [0]
+        for first in range(0, len(self) - 1, _BATCH):
+            ends = self.ends[first : first + _BATCH + 2].astype(np.int64)
+            text = self.text[ends[0] : ends[-1]].tobytes() + bytes(8)
+            eights = np.ndarray(len(text) - 7, ">u8", text, strides=(1,))  # bytes from each place on
+            begins, lengths = ends[:-1] - ends[0], np.diff(ends)
+            rows, at, found = np.arange(len(begins) - 1), 0, []
+            while len(rows):  # those that begin with the same bytes as the next one, so far
+                left, right = (
+                    eights[begins[each] + at] & _BEGINNINGS[(lengths[each] - at).clip(0, 8)]
+                    for each in (rows, rows + 1)
+                )
+                found += rows[left > right].tolist()
+                at += 8
+                rows = rows[(left == right) & (np.minimum(lengths[rows], lengths[rows + 1]) >= at)]
+            bounds += sorted(first + row + 1 for row in found)
+        return [*bounds, len(self)]
 
     def _proposed(self, folded: str, part: bytes) -> NDArray[np.int64] | None:
         """Return the numbers of the surfaces that have the rarest grams of a folded text; None for any."""
