@@ -12,10 +12,11 @@ from kgkit.building.sources import single_records
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
 from kgkit.store import PublishedBuild, Staging, StoreReader, StoreWriter
-from kgkit.store.layout import SINCE, TABLES, build_name, readable_formats
+from kgkit.store.layout import MANIFEST, SINCE, TABLES, TRIGRAMS, Manifest, build_name, readable_formats
 from kgkit.store.trigrams import TrigramIndex
 from kgkit.store.writer import Item, checksums
 from kgkit.text import folding
+from kgkit.versions import file_sha256
 
 
 class _OlderWriter(StoreWriter):
@@ -85,3 +86,15 @@ def as_older_index(path: Path, version: int) -> None:
     postings = 4 * TrigramIndex(path).postings.size
     end = len(content) - 16 - sum(sizes)
     path.write_bytes(b"KGTRIG%d\n" % version + content[8 : end - -postings % 8])
+
+
+def stamp_index(folder: Path) -> None:
+    """Let the manifest of the build in *folder* list its index of surfaces as it is now."""
+    path = folder / TRIGRAMS
+    manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
+    changed = msgspec.structs.replace(
+        manifest,
+        files={**manifest.files, TRIGRAMS: path.stat().st_size},
+        sha256={**manifest.sha256, TRIGRAMS: file_sha256(path)},
+    )
+    (folder / MANIFEST).write_bytes(msgspec.json.encode(changed))

@@ -192,7 +192,10 @@ async def _reconcile(service: Service, arguments: _ReconcileArguments) -> dict[s
 
 
 async def _search(service: Service, arguments: _SearchArguments) -> dict[str, Any]:
-    hits = await service.call(service.search, arguments.query, arguments.kb, limit=arguments.limit)
+    cost = service.search_cost(arguments.kb)
+    hits = await service.call_weighed(
+        cost, service.search, arguments.query, arguments.kb, limit=arguments.limit
+    )
     rows = [_entity_record(hit.entity) | {"match": hit.match} for hit in hits]
     return {"kb": service.kb(arguments.kb).name, "entities": rows}
 

@@ -796,7 +796,10 @@ class _ReconciliationEndpoint:
         schema, suggested = await self._schema(name), _suggested(request)
         prefix = fields.get("prefix", "")
         service = self.service
-        result = await service.call(suggestions, service, name, schema, suggested, prefix, cursor)
+        cost = service.search_cost(name) if suggested == "entity" else 1
+        result = await service.call_weighed(
+            cost, suggestions, service, name, schema, suggested, prefix, cursor
+        )
         return json_response(result)
 
     async def flyout(self, request: Request) -> Response:

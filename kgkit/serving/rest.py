@@ -25,7 +25,7 @@ from kgkit.serving.problems import (
     json_response,
     validation_problem,
 )
-from kgkit.serving.service import LONG, Service, search_cost
+from kgkit.serving.service import LONG, Service
 from kgkit.setting_types import attribute_helps
 from kgkit.types import Document, Mention, mention_problem
 
@@ -271,7 +271,7 @@ def _add_names(routes: APIRouter, service: Service) -> None:
             hits = service.search(query.q, query.kb, by=query.by, kind=query.kind, limit=query.limit)
             return [_search_record(hit) for hit in hits]
 
-        return json_response(await service.call_weighed(search_cost(query.by), look_up))
+        return json_response(await service.call_weighed(service.search_cost(query.kb, query.by), look_up))
 
     @routes.post("/reconcile", openapi_extra=_body_schema(ReconcileRequest))
     async def reconcile(request: Request) -> Response:

@@ -270,6 +270,10 @@ class Service:
         near = self.nearest(None, kb, text=query, k=count, kind=kind)
         return [search_result(handle, each.entity, "text", "", "near", each.score) for each in near]
 
+    def search_cost(self, kb: str | None = None, by: str = "name") -> int:
+        """Return the cost of `search`: it may compare all vectors, and without an index reads all names."""
+        return LONG if by == "text" or not self.kb(kb).store.knows_parts else 1
+
     def entity(self, key: str, kb: str | None = None) -> Entity:
         """Return an entity by its key.
 
@@ -414,11 +418,6 @@ def _corrected(
     if references is not None:
         linked = [refer_back(document, references, corrections) for document in linked]
     return list(linked)
-
-
-def search_cost(by: str) -> int:
-    """Return the cost of a search: vectors may all be compared, names are found by an index."""
-    return LONG if by == "text" else 1
 
 
 def _with_hint(function: Callable[[], Result]) -> Result:

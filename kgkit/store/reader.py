@@ -1,5 +1,6 @@
 """Reading one published build."""
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -72,6 +73,7 @@ class StoreReader:
         self.surfaces: Surfaces | None = None  # where the table `starts` does not tell of all
         self.trigrams: TrigramIndex | None = None  # of a build that has the index
         self._labels: Labels | None = None
+        self._reading_labels = threading.Lock()
         try:
             for name in (*OPTIONAL, *SINCE):
                 listed = name in manifest.tables
@@ -478,15 +480,20 @@ class StoreReader:
         with self.reading():
             yield from (key.decode() for key, _ in self.items("aliases") if not key.startswith(codec.DIGEST))
 
+    @property
+    def knows_parts(self) -> bool:
+        """Whether no table is read for the surfaces and labels that have a text within."""
+        return self.trigrams is not None and self._labels is not None
+
     def labels_beside(self) -> Labels:
-        """Return the labels that are not within a surface of their entity.
+        """Return the labels that no surface of their entity contains.
 
         They are in the index of surfaces; of a build whose index lacks them all labels are read, once.
         """
-        if self._labels is None:
-            with self.reading():
-                self._labels = self.read_labels_beside()
-        return self._labels
+        if (labels := self._labels) is None:
+            with self._reading_labels, self.reading():
+                labels = self._labels = self._labels or self.read_labels_beside()
+        return labels
 
     def read_labels_beside(self) -> Labels:
         """Return what `labels_beside` does, from the tables."""

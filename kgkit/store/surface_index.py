@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from kgkit.errors import WriteFailed
+from kgkit.pauses import pause
 from kgkit.store import codec
 from kgkit.store.environments import acquire, release
 from kgkit.store.layout import TRIGRAMS, U32
@@ -22,6 +23,7 @@ from kgkit.versions import free_space
 
 __all__ = ["labels_beside", "missing_surfaces", "write_index"]
 
+_PAUSED: Final = 1_000  # entities
 _NEW = TRIGRAMS + ".new"
 _HEADS: Final = [bytes((0xC4, length)) for length in range(0xFF)]  # MessagePack's of so many bytes
 
@@ -99,7 +101,9 @@ def labels_beside(
     numbers: list[bytes] = []
     remaining = iter(names)
     named, row = next(remaining, (b"", b""))
-    for number, entity in entities:
+    for count, (number, entity) in enumerate(entities):
+        if not count % _PAUSED:
+            pause()
         label = _decode_label(entity).label
         if folds_to_lower and label.isascii() and "." not in label:
             written = " ".join(label.lower().split()).encode()  # ten times as fast, of most labels

@@ -14,10 +14,12 @@ from kgkit.linking import Correction, Corrections, Linker
 from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.serving import kb_schema
 from kgkit.serving.problems import Busy, Problem
-from kgkit.serving.service import Service, check_limit, facts_of
+from kgkit.serving.service import LONG, Service, check_limit, facts_of
 from kgkit.serving.settings import Limits, ServiceSettings
+from kgkit.store.layout import TRIGRAMS
 from kgkit.types import Document
-from tests.small_kb import build
+from tests.old_format import as_older_index, publish_as_format_2, stamp_index
+from tests.small_kb import build, surfaces_kb
 
 PEOPLE = {"mary": "Mary Ferrars", "ada": "Ada Vale"}
 
@@ -50,6 +52,27 @@ def test_a_service_is_started_once_it_is_open(served_home):
     service.start()
     assert service.started and service.kb_names() == ["mini"]
     service.close()
+
+
+@pytest.mark.parametrize("version", [None, 3, 4])
+def test_a_search_that_reads_all_names_is_a_long_one(tmp_path, version):
+    with surfaces_kb(tmp_path) as kb:
+        folder = kb.store.folder
+    if version is None:
+        publish_as_format_2(folder, tmp_path, "surfaces")
+    elif version < 4:
+        as_older_index(folder / TRIGRAMS, version)
+        stamp_index(folder)
+    service = Service(ServiceSettings(kbs={"surfaces": ("prior",)}), Home(tmp_path))
+    service.start()
+    try:
+        assert service.search_cost() == (1 if version == 4 else LONG)
+        assert service.search_cost(by="text") == LONG
+        hits = service.search("ork", "surfaces")
+        assert "part" in {hit.match for hit in hits}
+        assert service.search_cost("surfaces") == (1 if version else LONG)  # its labels have been read
+    finally:
+        service.close()
 
 
 # -- links --------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """The index of surfaces of a build: made with it, kept by additions, and verified."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import msgspec
 import pytest
 
@@ -7,13 +9,12 @@ import kgkit
 from kgkit.building import Alias, Entity
 from kgkit.errors import DamagedKB, NotThere
 from kgkit.store import verify
-from kgkit.store.layout import DATA, MANIFEST, TRIGRAMS, Manifest
+from kgkit.store.layout import DATA, MANIFEST, TRIGRAMS
 from kgkit.store.manifest import read_manifest
 from kgkit.store.surface_index import labels_beside, missing_surfaces, write_index
 from kgkit.store.trigrams import NO_LABELS, TrigramIndex, TrigramWriter
 from kgkit.text import folding
-from kgkit.versions import file_sha256
-from tests.old_format import as_older_index, publish_as_format_2
+from tests.old_format import as_older_index, publish_as_format_2, stamp_index
 from tests.small_kb import ENDLESS, build, surfaces_kb
 
 MORE = [{"key": "Mercury", "aliases": ["Mercury", "an element"]}]
@@ -126,7 +127,7 @@ def test_an_index_of_an_earlier_version_is_used_and_an_addition_writes_it_anew(t
     with surfaces_kb(tmp_path) as kb:
         folder, surfaces = kb.store.folder, list(kb.surfaces())
     as_older_index(folder / TRIGRAMS, version)
-    stamp(folder)
+    stamp_index(folder)
     assert verify(folder) == []
     with kgkit.open_kb("surfaces", tmp_path) as kb:
         assert kb.similar_surfaces("new yrok", k=1)[0].surface == "new york"
@@ -172,17 +173,18 @@ def test_a_row_of_surfaces_of_no_entity_changes_the_labels_of_no_other_one(tmp_p
         assert found.ids.tolist() == [number for number in expected.ids.tolist() if number != gone]
 
 
+def test_labels_that_an_index_lacks_are_read_once(tmp_path):
+    with surfaces_kb(tmp_path) as kb:
+        folder = kb.store.folder
+    as_older_index(folder / TRIGRAMS, 3)
+    stamp_index(folder)
+    with kgkit.open_kb("surfaces", tmp_path) as kb, ThreadPoolExecutor(4) as pool:
+        assert not kb.store.knows_parts
+        first, *others = pool.map(lambda _: kb.store.labels_beside(), range(8))
+        assert all(each is first for each in others) and kb.store.knows_parts
+
+
 # -- verify --------------------------------------------------------------------------------
-
-
-def stamp(folder):
-    """Let the manifest list the index as it is now."""
-    manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
-    content = (folder / TRIGRAMS).read_bytes()
-    files = {**manifest.files, TRIGRAMS: len(content)}
-    sums = {**manifest.sha256, TRIGRAMS: file_sha256(folder / TRIGRAMS)}
-    changed = msgspec.structs.replace(manifest, files=files, sha256=sums)
-    (folder / MANIFEST).write_bytes(msgspec.json.encode(changed))
 
 
 def replace_index(folder, surfaces, labels=NO_LABELS):
@@ -190,7 +192,7 @@ def replace_index(folder, surfaces, labels=NO_LABELS):
     with TrigramWriter(folder / TRIGRAMS) as index:
         index.add(surfaces)
         index.finish(labels)
-    stamp(folder)
+    stamp_index(folder)
 
 
 def test_verify_finds_an_index_of_other_surfaces(tmp_path):
@@ -224,7 +226,7 @@ def test_verify_finds_grams_that_are_not_those_of_the_surfaces(tmp_path, version
         at, last = content.rfind(index.postings.tobytes()), int(index.postings[0])
     content[at : at + 4] = (last + 1).to_bytes(4, "little")
     (folder / TRIGRAMS).write_bytes(content)
-    stamp(folder)
+    stamp_index(folder)
     problems = [problem.split(":")[0] for problem in verify(folder)]
     assert problems == (["index"] if version >= 3 else [])  # grams of the first two were other ones
 
@@ -236,7 +238,7 @@ def test_verify_finds_postings_that_do_not_fit_their_grams(tmp_path):
         begin = content.rfind(index.postings.tobytes()) - 8
     content[begin : begin + 8] = bytes(8)
     (folder / TRIGRAMS).write_bytes(content)
-    stamp(folder)
+    stamp_index(folder)
     assert [problem.split(":")[0] for problem in verify(folder)] == ["index"]
 
 

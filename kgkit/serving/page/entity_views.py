@@ -22,7 +22,7 @@ from kgkit.serving.page.graph import (
 )
 from kgkit.serving.page.rendering import render
 from kgkit.serving.problems import Problem, problem_of
-from kgkit.serving.service import LONG, Service, search_cost
+from kgkit.serving.service import LONG, Service
 from kgkit.text import truncate
 from kgkit.types import Entity, Neighbour, Triple
 from kgkit.vectors import vectors_names
@@ -225,7 +225,7 @@ async def _search(service: Service, query: str, kb: str, by: str, kind: str, lim
         count = parse_integer("limit", limit, HITS, most=most)
         if query.strip():
             hits = await service.call_weighed(
-                search_cost(by), service.search, query, kb, by=by, kind=kind or None, limit=count
+                service.search_cost(kb, by), service.search, query, kb, by=by, kind=kind or None, limit=count
             )
     except (KgkitError, Problem) as error:
         count, problem = HITS, problem_of(error, service.home)
