@@ -23,7 +23,7 @@ MAX_SCANNED: Final = 1_000_000
 """Of so many surfaces or entities, not all are read for a guess."""
 
 _MAX_ROWS: Final = 1_000  # keys and surfaces that begin with a text, which are read
-_MAX_PARTS: Final = 5_000  # surfaces, and labels, with a text within, which are read, unless more are wanted
+_MAX_PARTS: Final = 5_000  # surfaces, and labels, that contain a text, which are read, unless more are wanted
 _PAUSED: Final = 1_000  # surfaces
 _SIMILAR: Final = 100
 _LEAST_SIMILARITY: Final = 0.05
@@ -121,12 +121,12 @@ def _matches(kb: "KnowledgeBase", text: str, most: int) -> Generator[_Match, Non
         with store.reading():
             for name in islice(_surfaces_with_part(kb, folded, part), most):
                 yield from ((*match[:4], 0.0) for match in _of_surface(kb, name, "part"))
-            for number in islice(store.labels_beside().containing(part), most):
+            for number in islice(store.uncontained_labels().containing(part), most):
                 yield number, "label", store.entities([number])[0].label, "part", 0.0
 
 
 def _surfaces_with_part(kb: "KnowledgeBase", folded: str, part: bytes) -> Iterator[str]:
-    """Yield the surfaces that have a folded text within, of those that are keys, in alphabetical order."""
+    """Yield the surfaces that contain a folded text, of those that are keys, in alphabetical order."""
     if (index := kb.store.trigrams) is not None:
         yield from index.containing(folded, part)
         return

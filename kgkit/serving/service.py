@@ -272,7 +272,7 @@ class Service:
 
     def search_cost(self, kb: str | None = None, by: str = "name") -> int:
         """Return the cost of `search`: it may compare all vectors, and without an index reads all names."""
-        return LONG if by == "text" or not self.kb(kb).store.knows_parts else 1
+        return LONG if by == "text" or not self.kb(kb).store.indexes_parts else 1
 
     def entity(self, key: str, kb: str | None = None) -> Entity:
         """Return an entity by its key.

@@ -19,7 +19,7 @@ from kgkit.store.damage import DAMAGE, damage_error
 from kgkit.store.environments import Environment, Gets, acquire, release
 from kgkit.store.layout import MAX_KEY, OPTIONAL, SINCE, SURFACES, TRIGRAMS, U32, Manifest
 from kgkit.store.manifest import full_name, read_manifest, read_manifest_of, rebuild_command
-from kgkit.store.surface_index import labels_beside
+from kgkit.store.surface_index import uncontained_labels
 from kgkit.store.surfaces import Surfaces
 from kgkit.store.trigrams import Labels, TrigramIndex
 from kgkit.text import accentless_writings, lacks_accents
@@ -481,24 +481,24 @@ class StoreReader:
             yield from (key.decode() for key, _ in self.items("aliases") if not key.startswith(codec.DIGEST))
 
     @property
-    def knows_parts(self) -> bool:
-        """Whether no table is read for the surfaces and labels that have a text within."""
+    def indexes_parts(self) -> bool:
+        """Whether surfaces and labels that contain a text are found without reading a table."""
         return self.trigrams is not None and self._labels is not None
 
-    def labels_beside(self) -> Labels:
+    def uncontained_labels(self) -> Labels:
         """Return the labels that no surface of their entity contains.
 
         They are in the index of surfaces; of a build whose index lacks them all labels are read, once.
         """
         if (labels := self._labels) is None:
             with self._reading_labels, self.reading():
-                labels = self._labels = self._labels or self.read_labels_beside()
+                labels = self._labels = self._labels or self.read_uncontained_labels()
         return labels
 
-    def read_labels_beside(self) -> Labels:
-        """Return what `labels_beside` does, from the tables."""
+    def read_uncontained_labels(self) -> Labels:
+        """Return what `uncontained_labels` does, from the tables."""
         names = self.items("names") if self.has_names else ()
-        return labels_beside(self.items("entities"), names, self.folding)
+        return uncontained_labels(self.items("entities"), names, self.folding)
 
     def items(self, table: str, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """Yield the raw items of *table* in key order, those whose keys begin with *prefix*."""

@@ -21,7 +21,7 @@ from kgkit.store.trigrams import Labels, TrigramIndex, TrigramWriter
 from kgkit.text import Folding
 from kgkit.versions import free_space
 
-__all__ = ["labels_beside", "missing_surfaces", "write_index"]
+__all__ = ["uncontained_labels", "missing_surfaces", "write_index"]
 
 _PAUSED: Final = 1_000  # entities
 _NEW = TRIGRAMS + ".new"
@@ -55,7 +55,7 @@ def write_index(data: Path, folder: Path, folding: Folding) -> Path:
             aliases = environment.tables["aliases"]
             additions = _keys(transaction, aliases)
             entities, names = environment.tables["entities"], environment.tables.get("names")
-            labels = labels_beside(
+            labels = uncontained_labels(
                 transaction.cursor(entities), () if names is None else transaction.cursor(names), folding
             )
             if path.exists():
@@ -85,7 +85,7 @@ def _keys(transaction: Any, aliases: Any) -> Iterator[bytes]:
                 yield key
 
 
-def labels_beside(
+def uncontained_labels(
     entities: Iterable[tuple[bytes, bytes]], names: Iterable[tuple[bytes, bytes]], folding: Folding
 ) -> Labels:
     """Return the labels that no surface of their entity contains, and those that have two forms.

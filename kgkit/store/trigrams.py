@@ -1,4 +1,4 @@
-"""The surfaces that are like a text, or have it within: the index of a build's surfaces.
+"""The surfaces that are like a text, or contain it: the index of a build's surfaces.
 
 It is the file `surfaces.trigrams`. A surface is listed by
 
@@ -18,7 +18,7 @@ The file holds, little-endian and each part at a multiple of 8 bytes:
                 and cores as `word_code` and `core_code` give them
     starts      (G + 1,) u64, where the postings of each gram begin
     postings    (P,) u32, the numbers of the surfaces that have the gram, ascending
-    labels      (C,) the labels that are not within a surface of their entity, as `Labels` has them
+    labels      (C,) the labels that no surface of their entity contains, as `Labels` has them
     label ends  (L,) u64, where each of them ends
     label ids   (L,) u32, the ids of their entities, ascending
     sizes       L and C, u64 each
@@ -273,7 +273,7 @@ class Labels(NamedTuple):
         )
 
     def containing(self, part: bytes) -> Iterator[int]:
-        """Yield the ids of the entities whose labels have a folded text within, ascending."""
+        """Yield the ids of the entities whose labels contain a folded text, ascending."""
         for places in _places(self.text, part):
             yield from self.ids[np.unique(np.searchsorted(self.ends, places, "right"))].tolist()
 
@@ -294,13 +294,15 @@ def _places(text: NDArray[np.uint8], part: bytes) -> Iterator[NDArray[np.uint64]
             yield np.array(places, np.uint64)
 
 
-def _lasting_parts(folded: str) -> list[bytes]:
-    """Return parts of a folded text that the plain form of every text around it has."""
-    lasting = [
+def _parts_of_plain_form(folded: str) -> list[bytes]:
+    """Return parts that are in the plain form of every text that contains a folded text."""
+    characters = [
         character if character == " " or (character.isalnum() and not _CHANGED.match(character)) else "\n"
         for character in folded
     ]
-    return [without_accents(part.strip()).encode() for part in "".join(lasting).split("\n") if part.strip()]
+    return [
+        without_accents(part.strip()).encode() for part in "".join(characters).split("\n") if part.strip()
+    ]
 
 
 class _Run(NamedTuple):
@@ -544,7 +546,7 @@ class TrigramIndex:
             yield from (text[first - ends[0] : last - ends[0]] for first, last in pairwise(ends))
 
     def containing(self, folded: str, part: bytes) -> Iterator[str]:
-        """Yield the surfaces that have a folded text within, in the order of the table `aliases`.
+        """Yield the surfaces that contain a folded text, in the order of the table `aliases`.
 
         Args:
             folded: folded text.
@@ -600,7 +602,7 @@ class TrigramIndex:
 
     def _proposed(self, folded: str, part: bytes) -> NDArray[np.int64] | None:
         """Return the numbers of the surfaces that have the rarest grams of a folded text; None for any."""
-        parts = [part] if self.is_first else _lasting_parts(folded)
+        parts = [part] if self.is_first else _parts_of_plain_form(folded)
         codes = {int.from_bytes(each[at : at + 3], "big") for each in parts for at in range(len(each) - 2)}
         if codes:
             spans = [(code, code + 1) for code in codes]

@@ -384,7 +384,7 @@ def _trigrams(reader: StoreReader) -> list[str]:
             problems.append("index: the surfaces in it are not the aliases")
     if index.labels is not None:
         with _decoding("entities", problems):
-            if not index.labels.same_as(reader.read_labels_beside()):
+            if not index.labels.same_as(reader.read_uncontained_labels()):
                 problems.append("index: the labels in it are not those that no surface contains")
     if not index.has_grams_of_today:
         return problems

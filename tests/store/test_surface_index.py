@@ -11,7 +11,7 @@ from kgkit.errors import DamagedKB, NotThere
 from kgkit.store import verify
 from kgkit.store.layout import DATA, MANIFEST, TRIGRAMS
 from kgkit.store.manifest import read_manifest
-from kgkit.store.surface_index import labels_beside, missing_surfaces, write_index
+from kgkit.store.surface_index import missing_surfaces, uncontained_labels, write_index
 from kgkit.store.trigrams import NO_LABELS, TrigramIndex, TrigramWriter
 from kgkit.text import folding
 from tests.old_format import as_older_index, publish_as_format_2, stamp_index
@@ -149,7 +149,7 @@ def test_labels_that_are_no_part_of_a_surface_are_kept_as_they_change(tmp_path):
 
     def labels():
         with kgkit.open_kb("own", tmp_path) as kb:
-            kept, read = kb.store.labels_beside(), kb.store.read_labels_beside()
+            kept, read = kb.store.uncontained_labels(), kb.store.read_uncontained_labels()
             assert kept.same_as(read) and verify(kb.store.folder) == []
             keys = [kb[number].key for number in kept.ids.tolist()]
             return kept.text.tobytes().decode().split("\n")[:-1], keys
@@ -166,10 +166,10 @@ def test_labels_that_are_no_part_of_a_surface_are_kept_as_they_change(tmp_path):
 
 def test_a_row_of_surfaces_of_no_entity_changes_the_labels_of_no_other_one(tmp_path):
     with surfaces_kb(tmp_path) as kb:
-        expected, names = kb.store.read_labels_beside(), list(kb.store.items("names"))
+        expected, names = kb.store.read_uncontained_labels(), list(kb.store.items("names"))
         entities = [item for item in kb.store.items("entities") if item[0] != names[0][0]]
         gone = int.from_bytes(names[0][0], "little")
-        found = labels_beside(entities, names, kb.store.folding)
+        found = uncontained_labels(entities, names, kb.store.folding)
         assert found.ids.tolist() == [number for number in expected.ids.tolist() if number != gone]
 
 
@@ -179,9 +179,9 @@ def test_labels_that_an_index_lacks_are_read_once(tmp_path):
     as_older_index(folder / TRIGRAMS, 3)
     stamp_index(folder)
     with kgkit.open_kb("surfaces", tmp_path) as kb, ThreadPoolExecutor(4) as pool:
-        assert not kb.store.knows_parts
-        first, *others = pool.map(lambda _: kb.store.labels_beside(), range(8))
-        assert all(each is first for each in others) and kb.store.knows_parts
+        assert not kb.store.indexes_parts
+        first, *others = pool.map(lambda _: kb.store.uncontained_labels(), range(8))
+        assert all(each is first for each in others) and kb.store.indexes_parts
 
 
 # -- verify --------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ def replace_index(folder, surfaces, labels=NO_LABELS):
 
 def test_verify_finds_an_index_of_other_surfaces(tmp_path):
     with surfaces_kb(tmp_path) as kb:
-        folder, labels = kb.store.folder, kb.store.labels_beside()
+        folder, labels = kb.store.folder, kb.store.uncontained_labels()
     replace_index(folder, [b"apple", b"pear"], labels)
     assert [problem.split(":")[0] for problem in verify(folder)] == ["index"]
 
@@ -207,7 +207,7 @@ def test_verify_finds_other_labels(tmp_path):
         folder, surfaces, labels = (
             kb.store.folder,
             list(kb.surface_index().surfaces()),
-            kb.store.labels_beside(),
+            kb.store.uncontained_labels(),
         )
         assert len(labels.ids)
     replace_index(folder, surfaces, labels)
