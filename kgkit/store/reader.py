@@ -496,7 +496,7 @@ class StoreReader:
         return labels
 
     def read_uncontained_labels(self) -> Labels:
-        """Return what `uncontained_labels` does, from the tables."""
+        """Return the labels of `uncontained_labels`, read from the tables."""
         names = self.items("names") if self.has_names else ()
         return uncontained_labels(self.items("entities"), names, self.folding)
 

@@ -21,7 +21,7 @@ from kgkit.store.trigrams import Labels, TrigramIndex, TrigramWriter
 from kgkit.text import Folding
 from kgkit.versions import free_space
 
-__all__ = ["uncontained_labels", "missing_surfaces", "write_index"]
+__all__ = ["missing_surfaces", "uncontained_labels", "write_index"]
 
 _PAUSED: Final = 1_000  # entities
 _NEW = TRIGRAMS + ".new"
