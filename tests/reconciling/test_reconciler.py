@@ -453,7 +453,7 @@ def test_a_damaged_index_is_damage_to_the_kb(tmp_path):
     with build(tmp_path, RECORDS, name="places") as kb:
         path = kb.store.folder / TRIGRAMS
     content = bytearray(path.read_bytes())
-    content[-400:] = b"\xff" * 400  # numbers of surfaces
+    content[-416:-16] = b"\xff" * 400  # numbers of surfaces; what stands behind is looked at first
     path.write_bytes(content)
     with kgkit.open_kb("places", tmp_path) as kb:
         for look_up in (
