@@ -22,6 +22,7 @@ _FEW: Final = 0.02
 
 
 _SPACES: Final = str.maketrans(dict.fromkeys("\u00a0\u2007\u2009\u202f", " "))
+_LINE_ENDS: Final = re.compile("\r(?!\n)|[\x0b\x0c\x85\u2028\u2029]")  # beside the line feed
 _MARKS: Final = re.compile(r"[ \t]*(?:>[ \t]?)*")  # of quoted mail
 _ITEM: Final = re.compile(r"[-*•–—|#]\s|\(?(?:\d{1,3}|[A-Za-z])[.)]\s|\d+$")
 _ENDED: Final = re.compile(r"[.!?:;…|][\"'”’)\]]*$")
@@ -79,7 +80,7 @@ def with_lines_joined(text: str) -> str:
     So is it in a typed letter and a quoted mail: the line behind begins in lower case, or its first word has
     no place in the line before. Tables, lists, headlines and verse stay lines.
     """
-    text = text.translate(_SPACES)
+    text = _LINE_ENDS.sub("\n", text.translate(_SPACES))
     if "\n" not in text:
         return text
     lines = text.split("\n")

@@ -28,10 +28,14 @@ _NONE: Final = [0.0] * len(FEATURES)
 _PLACE_BEFORE: Final = frozenset("在去到从往于赴自离抵回")
 _PERSON_BEFORE: Final = frozenset("老小叫由跟给让请被对")
 _SPEECH: Final = tuple("说 表示 认为 指出 写道 告诉 回答 先生 女士 教授 老师 的儿 的女 获 曾 生于".split())
-_PERSON: Final = tuple("先生 女士 小姐 教授 老师 同志 医生 主任 经理 市长 总理 主席 导演 师傅".split())
-_PLACE: Final = frozenset("市省县区镇乡村路街桥站山河湖江港岛州郡府寺庙塔楼")
+_PERSON: Final = tuple(
+    "先生 女士 小姐 教授 老师 老師 同志 医生 醫生 主任 经理 經理 市长 市長 总理 總理 主席 导演 導演 师傅 "
+    "師傅 さん 氏 様 君".split()
+)
+_PLACE: Final = frozenset("市省县縣県区區镇鎮町乡鄉村路街桥橋站駅山河湖江港岛島州郡府寺庙廟塔楼樓")
 _BODY: Final = tuple(
-    "大学 学院 中学 小学 医院 公司 银行 集团 机场 大桥 酒店 饭店 公园 广场 体育 队 厂 报 奖 节 杯".split()
+    "大学 大學 学院 學院 中学 中學 小学 小學 医院 醫院 病院 公司 银行 銀行 集团 集團 机场 機場 空港 "
+    "大桥 大橋 酒店 饭店 飯店 公园 公園 广场 廣場 体育 體育 队 隊 厂 廠 报 報 奖 獎 节 節 杯".split()
 )
 _JOINING: Final = frozenset("、和与及跟，,/")
 _OPENING: Final = frozenset('。！？!?\n“"「《；;：:')

@@ -348,6 +348,18 @@ def test_greetings_and_signatures_are_told(text, feature):
     assert not _mention_features("A Rose, they say.", "Rose", ["Rose"])[feature]
 
 
+@pytest.mark.parametrize("end", ["\r", "\u2028", "\u2029", "\x85", "\x0c"])
+def test_every_sign_of_a_line_end_ends_a_line(end):
+    assert with_lines_joined(f"Margaret{end}Joy{end}Ann\n") == "Margaret\nJoy\nAnn\n"
+    assert with_lines_joined("Margaret\r\nJoy") == "Margaret\r\nJoy"
+
+
+@pytest.mark.parametrize("text", ["光明县里", "光明縣里", "光明県に", "光明駅で", "光明大學的"])
+def test_what_makes_a_longer_name_is_known_in_all_scripts(text):
+    values = dict(zip(FEATURES, unspaced_features(text, 0, 2, None), strict=True))
+    assert values["place character behind"] or values["body words behind"]
+
+
 @pytest.mark.parametrize(
     ("line", "style"),
     [("King Hussein Of Jordan Visits London", 1), ("King Hussein of Jordan was on his way to London.", 0),
