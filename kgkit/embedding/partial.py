@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from kgkit.embedding.entity_text import Template, text_digest
 from kgkit.embedding.text import METHOD, SETTINGS, TextConfig, check_kinds, encoder_of, settings_of
 from kgkit.encoder import Encoder
-from kgkit.errors import MissingExtra, NotThere
+from kgkit.errors import NotThere
 from kgkit.files import written
 from kgkit.kb import KnowledgeBase
 from kgkit.types import Entity, Matrix, Progress
@@ -87,14 +87,12 @@ class PartialTextVectors(DescribedVectors):
 
         Raises:
             NotThere: if the encoder is not on this machine; says the command that installs it.
-            MissingExtra: if torch or transformers is not installed.
+            MissingExtra: if a package is not installed that reads it.
             UsageError, SourceError: as `Encoder.load` does.
         """
         config = config or TextConfig()
         try:
             encoder = Encoder.load(config.encoder, device=device, dtype=config.dtype, offline=True)
-        except MissingExtra as error:
-            raise MissingExtra(error.package, "models") from None
         except NotThere:
             if config.encoder != TextConfig().encoder:
                 raise
@@ -257,5 +255,5 @@ def partial_config(kb: KnowledgeBase, name: str, *, device: str = "auto") -> Tex
 def missing_encoder(name: str) -> str:
     """Return the sentence that says how to install the encoder that is used unless another is named."""
     return (
-        f"the encoder {name}, which reads texts, is not installed: `pip install 'kgkit[models]'` installs it"
+        f"the encoder {name}, which reads texts, is not installed: `pip install 'kgkit[neural]'` installs it"
     )

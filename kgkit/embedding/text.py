@@ -265,7 +265,7 @@ def settings_of(config: TextConfig, encoder: Encoder) -> dict[str, Any]:
         "kinds": list(config.kinds),
         "normalize": config.normalize,
         "dtype": encoder.dtype,
-        "device": encoder.device.type,
+        "device": encoder.device.partition(":")[0],
         "max_length": encoder.max_length,
         "batch_tokens": config.batch_tokens,
         "chunk": config.chunk,

@@ -2,12 +2,31 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
 
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
     import torch
+
+
+_GPUS: Final = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
+"""Files of which a machine has one that has a GPU of NVIDIA's or AMD's, or one lent by Windows."""
+
+
+def is_processor(name: str) -> bool:
+    """Say whether *name* means the processor here; torch, which takes seconds, is asked where there is a GPU.
+
+    Raises:
+        UsageError: as `pick_device` does.
+    """
+    if name != "auto":
+        return name == "cpu"
+    if find_spec("torch") is None or not any(Path(path).exists() for path in _GPUS):
+        return True
+    return pick_device(name).type == "cpu"
 
 
 def pick_device(name: str) -> "torch.device":

@@ -2,19 +2,22 @@
 
     N  texts    n  texts of a batch    T  tokens of the longest of them    D  width    V  word pieces
 
+On a processor OpenVINO computes them (`kgkit.encoder.network`), without torch. torch and transformers do on
+a GPU, for encoders that OpenVINO is not given here, and from when the model is asked for: to be trained.
+
 What is done for speed, in the order of what it brought on two cores with all-MiniLM-L6-v2 and WordNet's
 glosses (figures: docs/encoders.md): bf16 products where the processor has them; batches of one length, which
 need no padding and no mask; equal texts encoded once; tokens made in another thread. Tried and left out:
-dynamic int8, 1.6 times faster than bf16, but with cosines down to 0.86 to float32; bf16 weights instead of
-autocast, no faster and further from float32.
+dynamic int8, 1.6 times faster than bf16, but with cosines down to 0.86 to float32.
 """
 
 import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import contextmanager
 from functools import cached_property
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
@@ -23,17 +26,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.encoder.batches import SURROGATES, TokenBatch, batches
-from kgkit.encoder.device import has_bf16
+from kgkit.encoder.device import has_bf16, is_processor
 from kgkit.encoder.finding import find_model
 from kgkit.encoder.folder import Pooling, SentenceSettings, fingerprint, sentence_settings, settings_files
-from kgkit.encoder.loading import check_installed, check_vocabulary, length_limit, load_parts, quiet
+from kgkit.encoder.graph import reason_against
+from kgkit.encoder.loading import (
+    check_folder,
+    check_installed,
+    check_vocabulary,
+    length_limit,
+    load_parts,
+    load_tokenizer,
+    quiet,
+)
+from kgkit.encoder.network import Network, is_installed
 from kgkit.encoder.threads import on_single_threads
+from kgkit.encoder.tokenizing import NO_LENGTH, TokenizerFiles, tokenizer_of
 from kgkit.errors import UsageError
 from kgkit.pauses import pause
-from kgkit.types import Matrix, Progress
+from kgkit.types import Matrix, Numbers, Progress
 
 if TYPE_CHECKING:
-    import torch
+    from tokenizers import Tokenizer
     from torch import Tensor
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -90,8 +104,9 @@ class Encoder:
     Args:
         name: name that it was asked for by.
         folder: folder that holds its files.
-        model: model of transformers, in float32, on its device.
-        tokenizer: tokenizer of the fast kind.
+        model: model of transformers, in float32, on its device. None: OpenVINO reads texts on the processor,
+            and the model is loaded if it is asked for; then it is the model that reads them, trained or not.
+        tokenizer: tokenizer of transformers, of the fast kind; None: that of the folder.
         dtype: type of the products; `auto` is bfloat16 where the device is made for it and the vectors agree
             with float32 to a cosine of 0.999.
 
@@ -113,23 +128,32 @@ class Encoder:
         self,
         name: str,
         folder: Path,
-        model: "PreTrainedModel",
-        tokenizer: "PreTrainedTokenizerBase",
+        model: "PreTrainedModel | None" = None,
+        tokenizer: "PreTrainedTokenizerBase | None" = None,
         dtype: DType = "auto",
     ) -> None:
-        from tokenizers import Tokenizer
-
-        self.name, self.folder, self.model, self.tokenizer = name, folder, model, tokenizer
+        self.name, self.folder = name, folder
+        self._model, self._tokenizer = model, tokenizer
         self.settings: SentenceSettings = sentence_settings(folder)
         self._settings_files = settings_files(folder)  # now: a model that is trained anew takes them along
-        self.window = limit = length_limit(model, tokenizer)
-        self.max_length = min(limit, self.settings.max_length or limit)
         self._dtype: DType = dtype
-        # A copy: what truncates here must not truncate for those who use the tokenizer.
-        self._tokens = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
-        self._tokens.no_padding()
-        self._tokens.no_truncation()
-        check_vocabulary(folder, model, self._tokens)
+        self._files = TokenizerFiles(folder) if tokenizer is None else None
+        self._network = Network(folder) if model is None else None
+        tokens = self.pieces
+        if self._network is not None:
+            graph = self._network.graph
+            self.width, self.depth, self.window = graph.width, graph.depth, graph.positions
+            longest, count, types = self._longest, len(graph.words), graph.types
+            self.window = min(self.window, longest or self.window)
+            check_vocabulary(folder, tokens, count, types)
+        else:
+            config: Any = self.model.config
+            self.width, self.depth = int(config.hidden_size), int(config.num_hidden_layers)
+            self.window = length_limit(self.model, self._longest)
+            table: Any = self.model.get_input_embeddings()
+            check_vocabulary(folder, tokens, len(table.weight), getattr(config, "type_vocab_size", None))
+        self.max_length = min(self.window, self.settings.max_length or self.window)
+        self._tokens = tokens
         self._tokens.enable_truncation(self.max_length)
 
     @classmethod
@@ -151,16 +175,21 @@ class Encoder:
             offline: True does not ask the hub; None does as `HF_HUB_OFFLINE` says.
 
         Raises:
-            MissingExtra: if torch or transformers is not installed.
+            MissingExtra: if a package is not installed that reads it.
             NotThere: if there is nothing of that name, or its folder lacks a part.
             UsageError: if there is no such device or dtype, or it is no encoder that kgkit can use.
             SourceError: if its files cannot be read.
         """
         if dtype not in DTYPES:
             raise UsageError(f"dtype is {dtype!r}; it is one of {', '.join(DTYPES)}")
-        check_installed()
         folder = find_model(name, offline=offline)
         name = name if isinstance(name, str) else os.path.join(".", name)  # noqa: PTH118 - pathlib drops it
+        check_folder(folder)
+        if is_processor(device):
+            reason = reason_against(folder)
+            if not reason and (is_installed() or find_spec("torch") is None):
+                return cls(name, folder, dtype=dtype)
+            check_installed(f"OpenVINO is not given the encoder {name}: {reason}" if reason else "")
         return cls(name, folder, *load_parts(folder, device), dtype=dtype)
 
     def save(self, folder: Path) -> None:
@@ -185,14 +214,59 @@ class Encoder:
         return f"<Encoder {self.name}: {self.width} wide, {self.max_length} tokens, on {self.device}>"
 
     @property
-    def width(self) -> int:
-        """Numbers in a vector."""
-        return int(self.model.config.hidden_size)
+    def model(self) -> "PreTrainedModel":
+        """Model of transformers, in float32, on its device; it reads texts from when it is asked for.
+
+        Raises:
+            MissingExtra: if torch or transformers is not installed.
+        """
+        if self._model is None:
+            self._model, self._tokenizer = load_parts(self.folder, self.device, self._tokenizer)
+            self._network = None
+        return self._model
 
     @property
-    def device(self) -> "torch.device":
-        """Where the model lies."""
-        return self.model.device
+    def tokenizer(self) -> "PreTrainedTokenizerBase":
+        """Tokenizer of transformers.
+
+        Raises:
+            MissingExtra: if torch or transformers is not installed.
+        """
+        if self._tokenizer is None:
+            check_installed()
+            self._tokenizer = load_tokenizer(self.folder)
+        return self._tokenizer
+
+    @property
+    def pieces(self) -> "Tokenizer":
+        """Tokenizer of the package tokenizers, a copy, which cuts nothing off and fills nothing up."""
+        if self._tokenizer is None and self._files is not None:
+            return self._files.tokenizer()
+        return tokenizer_of(self.tokenizer.backend_tokenizer.to_str())
+
+    @property
+    def padding(self) -> int:
+        """Id of the piece that stands behind shorter texts; 0 if the tokenizer has none."""
+        if self._tokenizer is None and self._files is not None:
+            return self._files.padding
+        return self.tokenizer.pad_token_id or 0
+
+    @property
+    def device(self) -> str:
+        """Where the model lies, in torch's words."""
+        return "cpu" if self._model is None else str(self._model.device)
+
+    @property
+    def _on_processor(self) -> bool:
+        return self.device == "cpu"
+
+    @property
+    def _longest(self) -> int | None:
+        """Number of tokens that the tokenizer says the model can read."""
+        if self._tokenizer is None and self._files is not None:
+            return self._files.longest
+        longest = self.tokenizer.model_max_length
+        return int(longest) if longest < NO_LENGTH else None
 
     @cached_property
     def fingerprint(self) -> str:
@@ -204,11 +278,14 @@ class Encoder:
         """What the products are computed in. The weights stay float32."""
         if self._dtype != "auto":
             return self._dtype
-        if not has_bf16(self.device):
+        if not (has_bf16(self.model.device) if self._network is None else self._network.has_bf16):
             return "float32"
-        exact, fast = (self._unit(_PROBES, dtype) for dtype in ("float32", "bfloat16"))
+        exact, fast = self._unit(_PROBES, "float32"), self._unit(_PROBES, "bfloat16")
         agreement = float((exact * fast).sum(axis=1).min())
-        if agreement >= _AGREEMENT:
+        agrees = agreement >= _AGREEMENT
+        if self._network is not None:
+            self._network.forget("float32" if agrees else "bfloat16")
+        if agrees:
             return "bfloat16"
         _log.info("%s stays in float32: in bfloat16 a cosine is %.4f", self.name, agreement)
         return "float32"
@@ -318,47 +395,40 @@ class Encoder:
 
     # -- the model ----------------------------------------------------------
 
-    def _unit(self, texts: Sequence[str], dtype: str) -> Matrix:
+    def _unit(self, texts: Sequence[str], dtype: Literal["float32", "bfloat16"]) -> Matrix:
         prepared = self._prepare(list(texts))
         return _normalized(self._vectors(prepared.tokens, dtype, None))[prepared.rows]
 
-    def _vectors(self, tokens: list[list[int]], dtype: str, batch_tokens: int | None) -> Matrix:
+    def _vectors(
+        self, tokens: list[list[int]], dtype: Literal["float32", "bfloat16"], batch_tokens: int | None
+    ) -> Matrix:
         """Return (N, D), not normalised; zeros for a text without a token.
 
-        On a processor a batch has texts of one length only, and is computed by one thread: padding, and the
-        shares of several threads, change the last bits.
+        On a processor a batch has texts of one length only: padding changes the last bits. torch computes it
+        by one thread, as the shares of several do too.
         """
-        import torch
-
-        least, most = _BATCH.get(self.device.type, _BATCH["cuda"])
-        least, most = 1 if self.device.type == "cpu" else least, batch_tokens or most
-        padding = self.tokenizer.pad_token_id or 0
         matrix = np.zeros((len(tokens), self.width), np.float32)
-        source = batches(tokens, least=min(least, most), most=most, padding=padding)
+        source = self._batches(tokens, batch_tokens, least=1)
+        if self._network is not None:
+            for batch in source:
+                hidden = self._network(batch, (-1,), dtype)
+                matrix[batch.rows] = pool(hidden, batch.mask, self.settings.pooling)
+            return matrix
 
         def encode(some: Iterable[TokenBatch]) -> None:
             """Fill the rows of batches."""
-            with (
-                torch.inference_mode(),
-                torch.autocast(self.device.type, torch.bfloat16, enabled=dtype == "bfloat16"),
-            ):
-                for batch in some:
-                    matrix[batch.rows] = self._pooled(batch).cpu().numpy()
+            for batch in some:
+                filled = batch.at_least(_SMALLEST) if self._on_processor else batch
+                with self._torch(dtype):
+                    hidden, mask = self._hidden(filled)
+                    pooled = pool_tensor(hidden, mask, self.settings.pooling)
+                matrix[batch.rows] = pooled[: len(batch.rows)].cpu().numpy()
 
-        if self.device.type == "cpu":
+        if self._on_processor:
             on_single_threads(encode, source)
         else:
             encode(source)
         return matrix
-
-    def _pooled(self, batch: TokenBatch) -> "Tensor":
-        import torch
-
-        filled = batch if self.device.type != "cpu" else batch.at_least(_SMALLEST)
-        ids = torch.from_numpy(filled.ids).to(self.device)  # (n, T)
-        mask = None if filled.mask is None else torch.from_numpy(filled.mask).to(self.device)
-        hidden: Tensor = self.model(input_ids=ids, attention_mask=mask).last_hidden_state.float()  # (n, T, D)
-        return pool(hidden, mask, self.settings.pooling)[: len(batch.rows)]
 
     def layers(
         self, tokens: Sequence[Sequence[int]], layers: Sequence[int], *, batch_tokens: int | None = None
@@ -376,35 +446,68 @@ class Encoder:
         Raises:
             UsageError: if the model has no such layer.
         """
+        if any(not -self.depth - 1 <= layer <= self.depth for layer in layers):
+            raise UsageError(
+                f"layers are {tuple(layers)}; {self.name} has 0 to {self.depth}, -1 being the last"
+            )
+        for batch in self._batches(tokens, batch_tokens):
+            if self._network is not None:
+                states = self._network(batch, layers, self.dtype)
+            else:
+                with self._torch(self.dtype):
+                    states = self._joined(batch, layers).cpu().numpy()
+            yield batch.rows, states
+            pause()
+
+    def _batches(
+        self, tokens: Sequence[Sequence[int]], batch_tokens: int | None, least: int | None = None
+    ) -> Iterator[TokenBatch]:
+        """Yield batches for the device; on a processor they end at a longer text after *least* tokens."""
+        fewest, most = _BATCH["cpu" if self._on_processor else "cuda"]
+        fewest, most = least if least and self._on_processor else fewest, batch_tokens or most
+        return batches(tokens, least=min(fewest, most), most=most, padding=self.padding)
+
+    # -- by torch -------------------------------------------------------------
+
+    @contextmanager
+    def _torch(self, dtype: str) -> Iterator[None]:
+        """Let torch compute in *dtype*, and nothing that is learnt, in the `with` block."""
         import torch
 
-        deep = int(self.model.config.num_hidden_layers)
-        if any(not -deep - 1 <= layer <= deep for layer in layers):
-            raise UsageError(f"layers are {tuple(layers)}; {self.name} has 0 to {deep}, -1 being the last")
-        least, most = _BATCH.get(self.device.type, _BATCH["cuda"])
-        most = batch_tokens or most
-        padding = self.tokenizer.pad_token_id or 0
-        with ExitStack() as stack:
-            stack.enter_context(torch.inference_mode())
-            if self.dtype == "bfloat16":
-                stack.enter_context(torch.autocast(self.device.type, torch.bfloat16))
-            for batch in batches(tokens, least=min(least, most), most=most, padding=padding):
-                ids = torch.from_numpy(batch.ids).to(self.device)
-                mask = None if batch.mask is None else torch.from_numpy(batch.mask).to(self.device)
-                states = self.model(
-                    input_ids=ids, attention_mask=mask, output_hidden_states=True
-                ).hidden_states
-                joined = torch.cat([states[layer].float() for layer in layers], dim=-1)
-                yield batch.rows, joined.cpu().numpy()
-                with torch.autocast(self.device.type, enabled=False):  # of other models
-                    pause()
+        kind = self.model.device.type
+        with torch.inference_mode(), torch.autocast(kind, torch.bfloat16, enabled=dtype == "bfloat16"):
+            yield
+
+    def _hidden(self, batch: TokenBatch) -> "tuple[Tensor, Tensor | None]":
+        """Return the output of the last layer, and the mask."""
+        ids, mask = self._tensors(batch)
+        hidden: Tensor = self.model(input_ids=ids, attention_mask=mask).last_hidden_state.float()
+        return hidden, mask
+
+    def _joined(self, batch: TokenBatch, layers: Sequence[int]) -> "Tensor":
+        """Return the outputs of layers, (n, T, K · D)."""
+        import torch
+
+        ids, mask = self._tensors(batch)
+        states = self.model(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states
+        return torch.cat([states[layer].float() for layer in layers], dim=-1)
+
+    def _tensors(self, batch: TokenBatch) -> "tuple[Tensor, Tensor | None]":
+        """Return ids and mask on the device."""
+        import torch
+
+        ids = torch.from_numpy(batch.ids).to(self.device)
+        return ids, None if batch.mask is None else torch.from_numpy(batch.mask).to(self.device)
 
     # -- word pieces --------------------------------------------------------
 
     def word_pieces(self) -> tuple[list[str], Matrix]:
         """Return the tokens by id, "" where an id has none, and their input embeddings (V, D), a copy."""
-        table: Any = self.model.get_input_embeddings()
-        weight = np.array(table.weight.detach().float().cpu().numpy(), np.float32)
+        if self._network is not None:
+            weight = np.array(self._network.graph.words)
+        else:
+            table: Any = self.model.get_input_embeddings()
+            weight = np.array(table.weight.detach().float().cpu().numpy(), np.float32)
         pieces = self._tokens.get_vocab(with_added_tokens=True)
         names = [""] * len(weight)
         for piece, number in pieces.items():
@@ -413,7 +516,7 @@ class Encoder:
         return names, weight
 
 
-def pool(hidden: "Tensor", mask: "Tensor | None", pooling: Pooling) -> "Tensor":
+def pool(hidden: Matrix, mask: Numbers | None, pooling: Pooling) -> Matrix:
     """Return the vectors (n, D) of texts, from those of their tokens (n, T, D).
 
     Args:
@@ -421,6 +524,17 @@ def pool(hidden: "Tensor", mask: "Tensor | None", pooling: Pooling) -> "Tensor":
         mask: (n, T) 1 where there is a token; None where there is one everywhere.
         pooling: kind of pooling.
     """
+    if pooling == "cls":
+        return hidden[:, 0]
+    real = True if mask is None else mask[:, :, None] != 0  # (n, T, 1)
+    pooled: Matrix = (
+        hidden.max(1, where=real, initial=-np.inf) if pooling == "max" else hidden.mean(1, where=real)
+    )
+    return pooled
+
+
+def pool_tensor(hidden: "Tensor", mask: "Tensor | None", pooling: Pooling) -> "Tensor":
+    """Return what `pool` does, by torch, on the device of *hidden*."""
     if pooling == "cls":
         return hidden[:, 0]
     if mask is None:

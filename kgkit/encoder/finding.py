@@ -138,7 +138,7 @@ def _from_hub(name: str, offline: bool) -> Path:
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import LocalEntryNotFoundError
     except ImportError:
-        raise MissingExtra("transformers", "models") from None
+        raise MissingExtra("huggingface_hub", "neural") from None
     try:
         cached = Path(snapshot_download(name, local_files_only=True))
         if (cached / CONFIG).exists() and weight_files(cached):

@@ -67,7 +67,7 @@ def fresh_encoder(folder: Path, vocabulary: Path, shape: EncoderShape, seed: int
         import torch  # noqa: F401  # what is needed later is missed here
         from transformers import BertConfig, BertModel
     except ImportError as error:
-        raise MissingExtra(error.name or "transformers", "models") from error
+        raise MissingExtra(error.name or "transformers", "train") from error
     pieces = read_vocabulary(vocabulary)
     config = BertConfig(
         vocab_size=max(pieces.values()) + 1, hidden_size=shape.width, num_hidden_layers=shape.layers,

@@ -7,16 +7,18 @@ would ask on the terminal whether it may, and take the answer from standard inpu
 import logging
 import math
 import os
+import sys
 import threading
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kgkit.encoder.device import pick_device
-from kgkit.encoder.folder import CONFIG, FLOATS, check_files, first_line, read_json, weight_files
-from kgkit.encoder.import_stubs import lean_imports
+from kgkit.encoder.folder import CONFIG, check_files, first_line, read_json, weight_files
+from kgkit.encoder.tokenizing import ADVICE, check_length
+from kgkit.encoder.weights import WeightFile, check_type, not_finite
 from kgkit.errors import MissingExtra, NotThere, SourceError, UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -68,11 +70,34 @@ _OF_CONFIG: Final = "Validation error for field"
 
 _USUAL_LENGTH: Final = 512
 _OTHERWISE: Final = frozenset(["electra", "funnel"])  # their pretraining guesses no words
-_NO_LENGTH: Final = 1_000_000  # a tokenizer says more than this if it knows no limit
 
 
-def load_parts(folder: Path, device: str) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
-    """Return the model in *folder*, in float32 and ready to be asked, and its tokenizer.
+def check_folder(folder: Path) -> dict[str, Any]:
+    """Return the config of the encoder in *folder*.
+
+    Raises:
+        UsageError: if the model is no encoder.
+        NotThere: if the folder lacks a part.
+        SourceError: if the config cannot be read.
+    """
+    config = read_json(_file_in(folder, CONFIG))
+    if "model_type" not in config:
+        raise SourceError("it names no model type, so it is no config of a transformer", path=folder / CONFIG)
+    if config.get("is_encoder_decoder"):
+        raise UsageError(f"{folder} holds an encoder with a decoder; kgkit takes encoders alone")
+    files = weight_files(folder)
+    if not files or not all(path.exists() for path in files):
+        missing = next((path.name for path in files if not path.exists()), "model.safetensors")
+        raise NotThere(f"{folder} has a {CONFIG} but no weights: there is no {missing}")
+    check_files(folder)
+    check_config(folder)
+    return config
+
+
+def load_parts(
+    folder: Path, device: str, tokenizer: "PreTrainedTokenizerBase | None" = None
+) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
+    """Return the model in *folder*, in float32 and ready to be asked, and its tokenizer if none is given.
 
     Raises:
         MissingExtra: if torch or transformers is not installed.
@@ -84,18 +109,9 @@ def load_parts(folder: Path, device: str) -> "tuple[PreTrainedModel, PreTrainedT
     # oneDNN keeps a kernel for each shape of a batch, a thousand of them unless told otherwise: a gigabyte.
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
     where = pick_device(device)
-    config = read_json(_file_in(folder, CONFIG))
-    if "model_type" not in config:
-        raise SourceError("it names no model type, so it is no config of a transformer", path=folder / CONFIG)
-    if config.get("is_encoder_decoder"):
-        raise UsageError(f"{folder} holds an encoder with a decoder; kgkit takes encoders alone")
-    files = weight_files(folder)
-    if not files or not all(path.exists() for path in files):
-        missing = next((path.name for path in files if not path.exists()), "model.safetensors")
-        raise NotThere(f"{folder} has a {CONFIG} but no weights: there is no {missing}")
-    with lean_imports():
-        tokenizer = load_tokenizer(folder)
-        return _model(folder, files[0], where, config), tokenizer
+    config = check_folder(folder)
+    tokenizer = tokenizer or load_tokenizer(folder)
+    return _model(folder, weight_files(folder)[0], where, config), tokenizer
 
 
 def load_as(
@@ -187,11 +203,7 @@ def _check_finite(folder: Path, model: "PreTrainedModel") -> None:
             continue
         wrong = int((~tensor.isfinite()).sum())  # none, where a sum of large numbers overflows
         if wrong:
-            raise SourceError(
-                f"{wrong:,} of the {tensor.numel():,} numbers of the parameter {name!r} are not finite: the "
-                "weights are damaged, or of a training that diverged; get the model again",
-                path=next(iter(weight_files(folder)), folder),
-            )
+            raise not_finite(next(iter(weight_files(folder)), folder), name, wrong, tensor.numel())
 
 
 def _check_weights(folder: Path, kind: Any) -> None:
@@ -207,7 +219,7 @@ def _check_weights(folder: Path, kind: Any) -> None:
     import torch
     from transformers import AutoConfig
 
-    _check_config(folder)
+    check_config(folder)
     config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     with torch.device("meta"):  # where tensors take no memory
         auto = kind.__name__.startswith("AutoModel")
@@ -236,25 +248,18 @@ def _check_types(path: Path, floating: Collection[str], prefix: str) -> None:
     Raises:
         SourceError: if some are not. A file that cannot be read is left to who reads it.
     """
-    from safetensors import SafetensorError, safe_open
-
     if path.suffix != ".safetensors":
         return
     try:
-        with safe_open(path, "pt") as file:
-            types = {name: str(file.get_slice(name).get_dtype()) for name in file.keys()}  # noqa: SIM118
-    except (OSError, SafetensorError, RuntimeError):
+        types = WeightFile(path).types
+    except SourceError:
         return
     for name, kind in types.items():
-        if kind not in FLOATS and name.removeprefix(prefix) in floating:
-            raise SourceError(
-                f"the parameter {name!r} has numbers of the type {kind}, expected one of "
-                f"{', '.join(sorted(FLOATS))}: get the model again",
-                path=path,
-            )
+        if name.removeprefix(prefix) in floating:
+            check_type(path, name, kind)
 
 
-def _check_config(folder: Path) -> None:
+def check_config(folder: Path) -> None:
     """Make sure that the numbers of a config are such as a model can have.
 
     Parts of a model are made one by one, so their number is bounded. Dropout of NaN is noticed by nothing
@@ -265,6 +270,8 @@ def _check_config(folder: Path) -> None:
     """
     path = folder / CONFIG
     for name, number in read_json(path).items():
+        if "dropout" in name and isinstance(number, str):
+            raise SourceError(f"{name} is {number!r}; expected a probability, 0 to 1", path=path)
         if isinstance(number, bool) or not isinstance(number, int | float):
             continue
         if name.startswith(("num_", "n_")) and isinstance(number, int) and not 0 <= number <= _MOST_PARTS:
@@ -312,18 +319,20 @@ def _without_programs(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def check_installed() -> None:
+def check_installed(hint: str = "") -> None:
     """Check that torch and transformers are there.
+
+    Args:
+        hint: why they are needed, if it is not plain.
 
     Raises:
         MissingExtra: if one is not.
     """
-    with lean_imports():
-        for package in ("torch", "transformers"):
-            try:
-                __import__(package)
-            except ImportError:
-                raise MissingExtra(package, "models") from None
+    for package in ("torch", "transformers"):
+        try:
+            __import__(package)
+        except ImportError:
+            raise MissingExtra(package, "train", hint) from None
 
 
 def import_packages() -> None:
@@ -337,7 +346,7 @@ def import_packages() -> None:
         import_module(module)
 
 
-def check_vocabulary(folder: Path, model: "PreTrainedModel", tokenizer: "Tokenizer") -> None:
+def check_vocabulary(folder: Path, tokenizer: "Tokenizer", count: int, types: object) -> None:
     """Make sure that a model has an embedding for each id that its tokenizer gives.
 
     These are the ids of the vocabulary, added pieces among them, and those that the post-processor puts
@@ -345,15 +354,14 @@ def check_vocabulary(folder: Path, model: "PreTrainedModel", tokenizer: "Tokeniz
 
     Args:
         folder: folder of both.
-        model: model that reads the ids.
         tokenizer: tokenizer that cuts no text.
+        count: number of embeddings.
+        types: number of types, if it has such.
 
     Raises:
         SourceError: if it has not: the first text with such a piece would end in an error of torch's.
     """
     path = folder / "tokenizer.json"
-    embeddings: Any = model.get_input_embeddings()
-    count = len(embeddings.weight)
     ids: dict[str, int] = tokenizer.get_vocab(with_added_tokens=True)
     pair = tokenizer.encode("a", "a")
     for encoding in (pair, tokenizer.encode("a")):
@@ -366,7 +374,6 @@ def check_vocabulary(folder: Path, model: "PreTrainedModel", tokenizer: "Tokeniz
             "the tokenizer belongs to another model",
             path=path,
         )
-    types = getattr(model.config, "type_vocab_size", None)
     if isinstance(types, int) and types > 1 and max(pair.type_ids, default=0) >= types:
         raise SourceError(
             f"pieces of the second of two texts have the type {max(pair.type_ids)}, the model has {types} "
@@ -375,9 +382,9 @@ def check_vocabulary(folder: Path, model: "PreTrainedModel", tokenizer: "Tokeniz
         )
 
 
-def length_limit(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> int:
-    """Return how many tokens the model can read."""
-    limits = [tokenizer.model_max_length] if tokenizer.model_max_length < _NO_LENGTH else []
+def length_limit(model: "PreTrainedModel", longest: int | None) -> int:
+    """Return how many tokens the model can read, of which its tokenizer says *longest*, if anything."""
+    limits = [longest] if longest else []
     positions = getattr(model.config, "max_position_embeddings", None)
     if isinstance(positions, int) and positions > 0:
         # RoBERTa and its like count positions from behind the padding token's id.
@@ -391,30 +398,25 @@ def length_limit(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase")
 def quiet() -> Iterator[None]:
     """Keep progress bars, warnings and load reports of transformers and huggingface_hub off the terminal."""
     import huggingface_hub.utils
-    import transformers.utils.logging
 
     bars_of_hub: Any = huggingface_hub.utils
-    theirs: Any = transformers.utils.logging
-    level, bars, hub_bars = (
-        theirs.get_verbosity(),
-        theirs.is_progress_bar_enabled(),
-        bars_of_hub.are_progress_bars_disabled(),
-    )
     hub = logging.getLogger("huggingface_hub")
-    hub_level = hub.level
-    theirs.set_verbosity(logging.CRITICAL)
-    theirs.disable_progress_bar()
-    bars_of_hub.disable_progress_bars()
-    hub.setLevel(logging.CRITICAL)
-    try:
+    with ExitStack() as stack:
+        if "transformers" in sys.modules:
+            import transformers.utils.logging
+
+            theirs: Any = transformers.utils.logging
+            stack.callback(theirs.set_verbosity, theirs.get_verbosity())
+            if theirs.is_progress_bar_enabled():
+                stack.callback(theirs.enable_progress_bar)
+            theirs.set_verbosity(logging.CRITICAL)
+            theirs.disable_progress_bar()
+        if not bars_of_hub.are_progress_bars_disabled():
+            stack.callback(bars_of_hub.enable_progress_bars)
+        stack.callback(hub.setLevel, hub.level)
+        bars_of_hub.disable_progress_bars()
+        hub.setLevel(logging.CRITICAL)
         yield
-    finally:
-        theirs.set_verbosity(level)
-        if bars:
-            theirs.enable_progress_bar()
-        if not hub_bars:
-            bars_of_hub.enable_progress_bars()
-        hub.setLevel(hub_level)
 
 
 def _file_in(folder: Path, name: str) -> Path:
@@ -435,8 +437,7 @@ def load_tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
 
     check_files(folder)
     if (folder / CONFIG).exists():
-        _check_config(folder)  # the config is read for the tokenizer too
-    advice = "save it with `tokenizer.save_pretrained`, which writes tokenizer.json"
+        check_config(folder)  # the config is read for the tokenizer too
     try:
         with _without_programs(folder), quiet():
             tokenizer: Any = AutoTokenizer.from_pretrained(
@@ -448,19 +449,14 @@ def load_tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
         if str(error).startswith(_OF_CONFIG):  # transformers reads the config first
             raise SourceError(" ".join(str(error).split()), path=folder / CONFIG) from error
         raise NotThere(
-            f"{folder} has no tokenizer that can be read ({first_line(error)}): {advice}"
+            f"{folder} has no tokenizer that can be read ({first_line(error)}): {ADVICE}"
         ) from error
     # Without its files, transformers makes one that knows its special tokens and no others.
     if len(tokenizer) <= len(tokenizer.all_special_tokens):
-        raise NotThere(f"{folder} has no tokenizer: {advice}")
+        raise NotThere(f"{folder} has no tokenizer: {ADVICE}")
     if not tokenizer.is_fast:
-        raise NotThere(f"{folder} has no fast tokenizer: {advice}")
-    most = tokenizer.model_max_length
-    if not isinstance(most, int | float) or not most >= 1:
-        raise NotThere(
-            f"{folder} has no tokenizer that can be used: model_max_length is {repr(most)[:40]}, "
-            "expected a number of tokens"
-        )
+        raise NotThere(f"{folder} has no fast tokenizer: {ADVICE}")
+    check_length(folder, tokenizer.model_max_length)
     return tokenizer  # type: ignore[no-any-return]
 
 

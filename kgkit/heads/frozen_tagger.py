@@ -71,9 +71,8 @@ class FrozenWordTagger(SavedHead):
     def __init__(
         self, encoder: Encoder, config: FrozenTaggerConfig, generator: torch.Generator | None = None
     ) -> None:
-        layers = int(encoder.model.config.num_hidden_layers)
-        if max(config.layers) > layers:
-            raise UsageError(f"{encoder.name} has {layers} layers; the tagger reads {config.layers}")
+        if max(config.layers) > encoder.depth:
+            raise UsageError(f"{encoder.name} has {encoder.depth} layers; the tagger reads {config.layers}")
         super().__init__()
         self.config, self.reads = config, encoder
         self.norm = nn.LayerNorm(encoder.width * len(config.layers))

@@ -13,7 +13,7 @@ from kgkit.errors import UsageError
 from kgkit.types import Mention, Numbers
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
+    from tokenizers import Tokenizer
 
     from kgkit.encoder import Encoder
 
@@ -49,10 +49,10 @@ class WordPieces(NamedTuple):
 
 
 class PieceTokenizer:
-    """Cuts texts into word pieces, as a fast Hugging Face tokenizer has them, of any length.
+    """Cuts texts into word pieces, as the package tokenizers has them, of any length.
 
     Args:
-        tokenizer: tokenizer of the fast kind; it is copied, so that nothing here changes it.
+        tokenizer: tokenizer that cuts nothing off, as `Encoder.pieces` is.
         lowercase: whether texts are lowercased first, as some sentence encoders want it.
 
     Attributes:
@@ -61,12 +61,8 @@ class PieceTokenizer:
         second: segment of the second of two texts.
     """
 
-    def __init__(self, tokenizer: "PreTrainedTokenizerBase", *, lowercase: bool = False) -> None:
-        from tokenizers import Tokenizer
-
-        self._tokens = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
-        self._tokens.no_padding()
-        self._tokens.no_truncation()
+    def __init__(self, tokenizer: "Tokenizer", *, lowercase: bool = False) -> None:
+        self._tokens = tokenizer
         self._lowercase = lowercase
         framed = self._tokens.encode("a")
         special = np.flatnonzero(np.array(framed.special_tokens_mask) == 0)

@@ -54,7 +54,7 @@ class SpanReader:
 
     def __init__(self, encoder: Encoder, config: SpanConfig | None = None) -> None:
         self.encoder, self.config = encoder, config or SpanConfig()
-        self.tokens = PieceTokenizer(encoder.tokenizer, lowercase=encoder.settings.lowercase)
+        self.tokens = PieceTokenizer(encoder.pieces, lowercase=encoder.settings.lowercase)
         check_window(self.config.size, self.tokens, encoder)
         windows(0, (), size=self.config.size, context=self.config.context)  # tells what cannot be
 

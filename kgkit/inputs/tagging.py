@@ -97,8 +97,8 @@ class WordReader:
         self, encoder: Encoder, config: TaggingConfig | None = None, *, lowercase: bool | None = None
     ) -> None:
         self.lowercase = encoder.settings.lowercase if lowercase is None else lowercase
-        self.tokens = PieceTokenizer(encoder.tokenizer, lowercase=self.lowercase)
-        self.padding = encoder.tokenizer.pad_token_id or 0
+        self.tokens = PieceTokenizer(encoder.pieces, lowercase=self.lowercase)
+        self.padding = encoder.padding
         config, special = config or TaggingConfig(), self.tokens.added(1)
         self.size = min(_SIZE, encoder.window - special) if config.size is None else config.size
         self.context = self.size // 8 if config.context is None else config.context

@@ -82,9 +82,9 @@ class TextReader:
     """
 
     def __init__(self, encoder: Encoder, *, size: int, noun: str = "texts") -> None:
-        self.tokens = PieceTokenizer(encoder.tokenizer, lowercase=encoder.settings.lowercase)
+        self.tokens = PieceTokenizer(encoder.pieces, lowercase=encoder.settings.lowercase)
         self.size = size
-        self.padding = encoder.tokenizer.pad_token_id or 0
+        self.padding = encoder.padding
         self.typed = getattr(encoder.model.config, "type_vocab_size", 0) > 1
         self._warned = False
         least = self.tokens.added(2) + 2

@@ -49,7 +49,8 @@ MODEL_VARIABLE: Final = "KGKIT_MODEL"
 
 WORDNET_MODEL: Final = "wsd-minilm"
 NAMES_MODEL: Final = "links-minilm"
-INSTALL: Final = "pip install 'kgkit[models]'"
+_READERS: Final = ("openvino", "tokenizers"), ("torch", "transformers", "safetensors")
+INSTALL: Final = "pip install 'kgkit[neural]'"
 INSTALL_CHINESE: Final = "pip install 'kgkit[zh]'"
 
 _WORDNET: Final = "wordnet"  # the builder
@@ -262,7 +263,7 @@ def encoder_is_installed() -> bool:
     from kgkit.embedding.text import TextConfig
     from kgkit.encoder.finding import find_model
 
-    if not all(map(find_spec, ("torch", "transformers", "safetensors"))):
+    if not any(all(map(find_spec, packages)) for packages in _READERS):
         return False
     try:
         find_model(TextConfig().encoder, offline=True)

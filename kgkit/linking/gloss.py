@@ -57,7 +57,7 @@ class GlossScorer(Scorer):
             raise UsageError(
                 f"{vectors.name} holds vectors of width {vectors.width}, {encoder.name} makes {encoder.width}"
             )
-        size = min(spans.size, encoder.window - encoder.tokenizer.num_special_tokens_to_add())
+        size = min(spans.size, encoder.window - encoder.pieces.num_special_tokens_to_add(False))
         self.reader = SpanReader(encoder, replace(spans, size=size, context=min(spans.context, size // 4)))
 
     @classmethod

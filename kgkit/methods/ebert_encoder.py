@@ -155,7 +155,7 @@ class EBertEncoder(OpenModel):
         while block := list(islice(source, _AT_ONCE)):
             texts = self._linked(block)
             sequences = [self.reader.read([text]) for text in texts]
-            inputs = self.reader.batch(sequences).to(self.encoder.device)
+            inputs = self.reader.batch(sequences).to(self.encoder.model.device)
             with torch.inference_mode():
                 hidden = self.ebert(inputs).last_hidden_state.float().cpu().numpy()
             for text, sequence, vectors in zip(texts, sequences, hidden, strict=True):

@@ -137,9 +137,6 @@ def _config(app: Any, settings: ServiceSettings, *, factory: bool = False) -> uv
 
 def _open_app(settings: ServiceSettings, home: Home, *, quiet: bool) -> FastAPI:
     """Return the application of a service whose knowledge bases and models are open."""
-    from kgkit.encoder.import_stubs import only_encodes
-
-    only_encodes()
     service = Service(settings, home)
     service.start()
     if not quiet:

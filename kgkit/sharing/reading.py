@@ -173,7 +173,7 @@ def _from_hub(source: str, max_bytes: int) -> Path:
     try:
         from huggingface_hub import HfApi, hf_hub_download
     except ImportError:
-        raise MissingExtra("transformers", "models") from None
+        raise MissingExtra("huggingface_hub", "neural") from None
     from kgkit.encoder.finding import SECONDS, hub_errors, is_offline
 
     if is_offline():

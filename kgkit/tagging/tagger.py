@@ -134,7 +134,7 @@ class Tagger(MentionTagger):
         readings = [
             (number, reading) for number, document in enumerate(words) for reading in document.windows
         ]
-        device = self.head.reads.device
+        device = self.head.reads.model.device
         fast = self.head.reads.dtype == "bfloat16"
         autocast = torch.autocast(device.type, torch.bfloat16) if fast else nullcontext()
         ids = [reading.ids for _, reading in readings]

@@ -258,4 +258,4 @@ def check_gradient() -> None:
     try:
         import kgkit.training.loop  # noqa: F401  # needs torch and transformers
     except ImportError as error:
-        raise MissingExtra(error.name or "transformers", "models") from error
+        raise MissingExtra(error.name or "transformers", "train") from error

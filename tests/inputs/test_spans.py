@@ -82,6 +82,6 @@ def test_a_layer_or_a_window_that_is_not_there_is_refused(tiny):
 
 def test_offsets_are_those_of_the_text_whatever_lowercasing_does(tiny):
     text = "İİ dog"
-    pieces = PieceTokenizer(tiny.tokenizer, lowercase=True)(text)
+    pieces = PieceTokenizer(tiny.pieces, lowercase=True)(text)
     first, last = pieces.within(3, 6)
     assert text[pieces.starts[first] : pieces.ends[last - 1]] == "dog"

@@ -57,7 +57,7 @@ class Guesser(ClozeModel):
 def guesser(tmp_path_factory):
     folder = tiny_encoder(tmp_path_factory.mktemp("tiny"), mask=True)
     encoder = Encoder.load(str(folder), device="cpu", dtype="float32")
-    return Guesser("guesser", encoder, PieceTokenizer(encoder.tokenizer))
+    return Guesser("guesser", encoder, PieceTokenizer(encoder.pieces))
 
 
 @pytest.mark.parametrize("logit", [float("nan"), float("inf"), -float("inf")])

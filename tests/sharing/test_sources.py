@@ -172,7 +172,7 @@ def test_without_the_package_of_the_hub_the_extra_is_named(tmp_path, monkeypatch
     import sys
 
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(MissingExtra, match=r"kgkit\[models\]"):
+    with pytest.raises(MissingExtra, match=r"kgkit\[neural\]"):
         kgkit.unpack("hf:me/fruit", home=tmp_path / "home")
 
 

@@ -10,7 +10,7 @@ from kgkit.commands.corpora.documents import FIELDS
 from kgkit.commands.messages import ProgressCallback
 from kgkit.commands.output import counted
 from kgkit.linking.multi_kb import MultiKBLinker
-from kgkit.linking.settings import MENTIONS_OF_KB, LinkSettings
+from kgkit.linking.settings import LinkSettings
 from kgkit.types import Document
 
 
@@ -32,10 +32,6 @@ class LinkerFactory:
     @contextmanager
     def open(self) -> "Iterator[LinkAnswerer]":
         """Give what links documents."""
-        from kgkit.encoder.import_stubs import only_encodes
-
-        if self.settings.mentions not in MENTIONS_OF_KB or {*self.models.values()} != {"prior"}:
-            only_encodes()
         with MultiKBLinker.open(self.models, **vars(self.settings)) as linker:
             yield LinkAnswerer(linker)
 

@@ -138,11 +138,9 @@ def _names_in_texts(
     """Return the names of a KB that stand in texts, by their keys, with their links; and the model's name."""
     from kgkit.candidates import generator_for
     from kgkit.candidates.doubtful_names import NameInTexts
-    from kgkit.encoder.import_stubs import only_encodes
     from kgkit.linking import Linker
     from kgkit.types import Document
 
-    only_encodes()
     found = defaultdict[str, NameInTexts](NameInTexts)
     key_of = cache(partial(_key, kb))
     every = generator_for(kb, max_candidates=1, overlaps=True, all_surfaces=True)

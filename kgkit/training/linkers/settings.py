@@ -103,8 +103,8 @@ def usual_reader(encoder: "Encoder") -> SpanConfig:
     Args:
         encoder: encoder that reads.
     """
-    deepest, usual = encoder.model.config.num_hidden_layers, SpanConfig()
-    size = min(usual.size, encoder.window - encoder.tokenizer.num_special_tokens_to_add())
+    deepest, usual = encoder.depth, SpanConfig()
+    size = min(usual.size, encoder.window - encoder.pieces.num_special_tokens_to_add(False))
     return SpanConfig(
         layers=tuple(layer for layer in LAYERS if -layer <= deepest + 1),
         size=size,

@@ -1,0 +1,100 @@
+"""An encoder that is compiled for the processor, by OpenVINO: what reads texts where nothing is trained.
+
+    n  texts of a batch    T  tokens of the longest    D  width    K  layers that are read
+
+The numbers of a text are the same in any batch without padding, and with any number of threads: OpenVINO sums
+the products of a row in one order. `tests/encoder/test_network.py` holds it to that.
+"""
+
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from kgkit.encoder.batches import TokenBatch
+from kgkit.encoder.graph import EncoderGraph
+from kgkit.errors import MissingExtra
+from kgkit.types import Matrix
+
+_PACKAGE: Final = "openvino"
+_HINTS: Final = {"float32": "f32", "bfloat16": "bf16"}
+
+
+def is_installed() -> bool:
+    """Say whether OpenVINO is; it is not loaded."""
+    return find_spec(_PACKAGE) is not None
+
+
+class Network:
+    """The encoder in a folder, compiled when it is first asked for some layers.
+
+    May be used by one thread at a time.
+
+    Args:
+        folder: folder for which `kgkit.encoder.graph.reason_against` says nothing.
+
+    Attributes:
+        graph: encoder before it is compiled.
+
+    Raises:
+        MissingExtra: if OpenVINO is not installed.
+        SourceError: as `EncoderGraph` does.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        if not is_installed():
+            raise MissingExtra(_PACKAGE, "neural")
+        self.graph = EncoderGraph(folder)
+        self._requests: dict[tuple[tuple[int, ...], str, bool], Any] = {}
+
+    @cached_property
+    def _core(self) -> Any:
+        import openvino
+
+        return openvino.Core()
+
+    @property
+    def has_bf16(self) -> bool:
+        """Whether the processor multiplies bfloat16 faster than float32."""
+        return str(self._core.get_property("CPU", "INFERENCE_PRECISION_HINT").to_string()) == "bf16"
+
+    def __call__(
+        self,
+        batch: TokenBatch,
+        layers: Sequence[int],
+        dtype: Literal["float32", "bfloat16"],
+        added: Matrix | None = None,
+    ) -> Matrix:
+        """Return the outputs of layers, joined: (n, T, K · D); behind a shorter text stands anything.
+
+        Args:
+            batch: texts.
+            layers: layers, -1 being the last and 0 the embeddings.
+            dtype: type of the products.
+            added: (n, T, E) what is added to the embeddings of the pieces, if anything.
+        """
+        depth = self.graph.depth + 1
+        key = tuple(layer % depth for layer in layers), dtype, added is not None
+        if key not in self._requests:
+            self._requests[key] = self._compiled(*key)
+        mask = np.ones(batch.ids.shape, np.bool_) if batch.mask is None else batch.mask.astype(np.bool_)
+        inputs = [batch.ids, mask, *([] if added is None else [added])]
+        states: Matrix = self._requests[key].infer(inputs, share_inputs=True)[0]
+        return states
+
+    def forget(self, dtype: str) -> None:
+        """Free what was compiled for products of a type."""
+        self._requests = {key: request for key, request in self._requests.items() if key[1] != dtype}
+
+    def _compiled(self, layers: tuple[int, ...], dtype: str, added: bool) -> Any:
+        settings = {"INFERENCE_PRECISION_HINT": _HINTS[dtype]}
+        threads = os.environ.get("OMP_NUM_THREADS", "")
+        if threads.isdecimal() and int(threads):
+            settings["INFERENCE_NUM_THREADS"] = threads
+        return self._core.compile_model(
+            self.graph.model(layers, added), "CPU", settings
+        ).create_infer_request()
