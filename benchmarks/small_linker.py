@@ -177,7 +177,7 @@ def train(
             scale = scaling(sentences)
             sentences = [sentence.scaled(scale) for sentence in sentences]
             head = fit_head(data, None, sentences, scale, config, work, device="auto", progress=None)
-            scorer = HeadScorer(reader, vectors, None, head, scale)
+            scorer = HeadScorer(reader, vectors, None, head.network(), scale)
             held_out = [sentence for sentence in sentences if sentence.held_out]
             scored = list(Hidden(parts).summed(scorer, held_out))
             temperature = best_temperature(scored, 1.0)

@@ -11,6 +11,10 @@
     tagger            names in a text, by a label for each word
     frozen_tagger     the same, over an encoder that stays as it is
     classifier        the label of a text, or of names in it
+    linker_network    that of entity_linker, asked without torch
+    word_network      that of frozen_tagger, asked without torch; the names that labels of words say
+    arrays            layers in NumPy that these two have
+    settings          settings of heads on disk
     parts             layers and checks that several heads have
     folder            heads on disk
 
@@ -25,13 +29,14 @@ if TYPE_CHECKING:
     from kgkit.heads.classifier import Classifier, ClassifierConfig
     from kgkit.heads.ebert import EBert, EBertConfig, EBertInputs
     from kgkit.heads.ebert_linker import EBertLinker, EBertLinkerConfig, EBertLinkerInputs
-    from kgkit.heads.entity_linker import EntityLinker, EntityLinkerConfig, LinkerInputs, LinkerOutput
-    from kgkit.heads.frozen_tagger import FrozenTaggerConfig, FrozenWordTagger
+    from kgkit.heads.entity_linker import EntityLinker, LinkerInputs, LinkerOutput
+    from kgkit.heads.frozen_tagger import FrozenWordTagger
     from kgkit.heads.kalm import KALM, KALMConfig, KALMOutput
     from kgkit.heads.kambert import KamBert, KamBertConfig, KamBertInputs
     from kgkit.heads.kbert import KBert, KBertConfig, KBertInputs
     from kgkit.heads.knowbert import KAR, KARConfig, KnowBert, KnowBertConfig, KnowBertOutput
-    from kgkit.heads.tagger import TaggerInputs, WordTagger, WordTaggerConfig
+    from kgkit.heads.settings import EntityLinkerConfig, FrozenTaggerConfig, WordTaggerConfig
+    from kgkit.heads.tagger import TaggerInputs, WordTagger
 
 _WHERE = {
     "Classifier": ".classifier",
@@ -43,8 +48,8 @@ _WHERE = {
     "EBertLinkerConfig": ".ebert_linker",
     "EBertLinkerInputs": ".ebert_linker",
     "EntityLinker": ".entity_linker",
-    "EntityLinkerConfig": ".entity_linker",
-    "FrozenTaggerConfig": ".frozen_tagger",
+    "EntityLinkerConfig": ".settings",
+    "FrozenTaggerConfig": ".settings",
     "FrozenWordTagger": ".frozen_tagger",
     "KALM": ".kalm",
     "KALMConfig": ".kalm",
@@ -64,7 +69,7 @@ _WHERE = {
     "LinkerOutput": ".entity_linker",
     "TaggerInputs": ".tagger",
     "WordTagger": ".tagger",
-    "WordTaggerConfig": ".tagger",
+    "WordTaggerConfig": ".settings",
 }
 
 __all__ = [

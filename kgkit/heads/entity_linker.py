@@ -36,65 +36,19 @@ Departures:
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from kgkit.errors import UsageError
 from kgkit.heads.folder import SavedHead, save_head
+from kgkit.heads.linker_network import LinkerNetwork
 from kgkit.heads.parts import TransformerBlock, draw_weights, masked_softmax, to_device
-from kgkit.ranges import check_range
+from kgkit.heads.settings import EntityLinkerConfig
 
 KIND: Final = "knowbert-linker"
-
-
-@dataclass(frozen=True, kw_only=True)
-class EntityLinkerConfig:
-    """Settings of `EntityLinker`.
-
-    The defaults are those of KnowBert-WordNet; KnowBert-Wiki has `loss="margin", threshold=0.0, null=True,
-    width=300`.
-    """
-
-    hidden: int  # H
-    width: int = 200  # E
-    stored: int | None = None  # D, projected to E by a learned map; None: it is E, and there is no map
-    features: int = 1  # F
-    attention: bool = True  # between the mentions of a sentence, (2)
-    heads: int = 4  # of (2)
-    inner: int = 1024  # hidden width of (2)
-    scorer: int = 100  # hidden width of the MLP of (3)
-    null: bool = False  # NULL is a candidate of every mention
-    mask: bool = False  # there is an entity [MASK], for mentions whose words are hidden
-    threshold: float | None = None  # δ: candidates that score less are not in the weighted vector
-    loss: Literal["softmax", "margin"] = "softmax"  # (4) or (5)
-    margin: float = 0.2  # γ of (5)
-    dropout: float = 0.1  # inside (2), as in BERT
-    input_dropout: float = 0.0  # of the encoder's vectors: those that are cached have had none
-
-    REMOVED: ClassVar[Mapping[str, object]] = {
-        "entities": 0, "norms": True, "entity_dropout": 0.0, "control": False,
-    }  # fmt: skip
-    """Settings that heads of older versions have."""
-
-    @property
-    def stored_width(self) -> int:
-        """D: numbers in a stored vector."""
-        return self.width if self.stored is None else self.stored
-
-    def __post_init__(self) -> None:
-        check_range(self, "hidden", "width", "stored", "heads", "inner", "scorer", least=1)
-        check_range(self, "features", "margin", least=0)
-        check_range(self, "dropout", "input_dropout", least=0, below=1)
-        if self.attention and self.width % self.heads:
-            raise UsageError(f"a width of {self.width} cannot be divided among {self.heads} heads")
-        if self.loss not in ("softmax", "margin"):
-            raise UsageError(f"loss is {self.loss!r}; it is 'softmax' or 'margin'")
 
 
 class LinkerInputs(NamedTuple):
@@ -370,6 +324,11 @@ class EntityLinker(SavedHead):
         """Return the mean of `losses` over the mentions that have one; 0 if none has."""
         losses, counted = self.losses(output, gold)
         return losses.sum() / counted.sum().clamp(min=1)
+
+    def network(self) -> LinkerNetwork:
+        """Return what scores candidates as this head does now, without torch."""
+        weights = {name: weight.detach().float().cpu().numpy() for name, weight in self.state_dict().items()}
+        return LinkerNetwork(self.config, {name: weight.copy() for name, weight in weights.items()})
 
     def save_pretrained(self, folder: Path | str, *, half: bool = False) -> None:
         """Write the head into *folder*, which is made: weights and configuration.

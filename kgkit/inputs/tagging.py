@@ -88,6 +88,7 @@ class WordReader:
 
     Attributes:
         config: settings, with numbers instead of None.
+        encoder: encoder that will read them.
 
     Raises:
         UsageError: if the encoder reads fewer pieces than a window has.
@@ -96,6 +97,7 @@ class WordReader:
     def __init__(
         self, encoder: Encoder, config: TaggingConfig | None = None, *, lowercase: bool | None = None
     ) -> None:
+        self.encoder = encoder
         self.lowercase = encoder.settings.lowercase if lowercase is None else lowercase
         self.tokens = PieceTokenizer(encoder.pieces, lowercase=self.lowercase)
         self.padding = encoder.padding

@@ -28,8 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.errors import StaleModel
+from kgkit.heads.linker_network import LinkerNetwork
 from kgkit.inputs import SpanConfig, SpanReader
-from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
+from kgkit.inputs.linking import LinkerSentence, padded_layout, sentences_of
 from kgkit.inputs.spans import hidden_of
 from kgkit.linking.gloss import TEMPERATURE
 from kgkit.linking.neighbour_texts import own_width
@@ -49,13 +50,11 @@ from kgkit.models.kinds import LinkerManifest
 from kgkit.models.manifest import checking_settings, damaged
 from kgkit.pauses import pause
 from kgkit.sorted_ids import match_sorted
-from kgkit.types import NO_CANDIDATES, Candidates, Document, Matrix
+from kgkit.types import NO_CANDIDATES, Candidates, Document, Matrix, Numbers
 from kgkit.vectors.scan import unit
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
-    from kgkit.heads.entity_linker import EntityLinker, LinkerInputs
+    from kgkit.heads.entity_linker import EntityLinker
     from kgkit.models.opening import Opening
     from kgkit.types import Ids
     from kgkit.vectors.layout import VectorRows
@@ -67,7 +66,7 @@ SCALE_FILE: Final = "scale.npy"
 SHARE: Final = 2.0
 """w, chosen on semeval2007."""
 
-_AT_ONCE: Final = 8  # sentences: what is padded to 24 mentions of 30 candidates stays in a processor's cache
+_AT_ONCE: Final = 32  # sentences
 
 
 class HeadScorer(Scorer):
@@ -92,7 +91,7 @@ class HeadScorer(Scorer):
         reader: SpanReader,
         vectors: "VectorRows",
         arrays: RidgeArrays | None,
-        head: "EntityLinker",
+        head: LinkerNetwork,
         scale: Matrix,
         *,
         text_weight: float = 0.0,
@@ -112,15 +111,13 @@ class HeadScorer(Scorer):
         """Open the model in *folder*, of which *manifest* tells.
 
         Raises:
-            MissingExtra: if torch, transformers or safetensors is not installed.
+            MissingExtra: if a package is not installed that the encoder needs.
             The rest as `RidgeScorer.open` does.
         """
         from kgkit.embedding.partial import encoder_for
 
         own_vectors, device = linker_vectors(manifest, opening), opening.device
         encoder = encoder_for(own_vectors, device=device)
-        from kgkit.heads.entity_linker import EntityLinker  # now that torch is known to be there
-
         if manifest.build:
             check_weights(folder)
         scale = _read_scale(folder, portable=not manifest.build)
@@ -139,7 +136,7 @@ class HeadScorer(Scorer):
         arrays = RidgeArrays.load(folder) if manifest.build else None
         if arrays is not None:
             check_shapes(folder, arrays, reader, texts)
-        head = EntityLinker.from_pretrained(folder / HEAD, device=device).float()
+        head = LinkerNetwork.load(folder / HEAD)
         shape = (head.config.hidden, head.config.stored, head.config.features)
         expected = (reader.width, texts.width, scale.shape[-1])
         if shape != expected:
@@ -235,38 +232,28 @@ class HeadScorer(Scorer):
 
         Mentions are named by their rows in *hidden* (M, W).
         """
-        import torch
-
         results = [np.empty(0, np.float32) for _ in hidden]
-        order = sorted(sentences, key=lambda sentence: max(map(len, sentence.ids), default=0))
-        for begin in range(0, len(order), _AT_ONCE):
+        for begin in range(0, len(sentences), _AT_ONCE):
             if begin:
                 pause()
-            part = order[begin : begin + _AT_ONCE]
-            inputs, _ = linker_inputs(part, lambda rows: hidden[rows], self.texts)
-            inputs = inputs.to(next(self.head.parameters()).device)
-            with torch.inference_mode():
-                together = self.head(inputs).scores.float()  # (B, M, C)
-                if self.text_weight:
-                    together = together + self.text_weight / TEMPERATURE * self._text_cosines(inputs)
-            scores = together.cpu().numpy()
-            for b, sentence in enumerate(part):
-                for m, (row, ids) in enumerate(zip(sentence.rows.tolist(), sentence.ids, strict=True)):
-                    results[row] = scores[b, m, : len(ids)]
+            part = sentences[begin : begin + _AT_ONCE]
+            layout, sizes = padded_layout(part), [len(ids) for sentence in part for ids in sentence.ids]
+            of = np.repeat(np.arange(len(sizes)), sizes)  # (R,) which mention a candidate is of
+            once, which = np.unique(layout.ids, return_inverse=True)
+            texts, mentions = self.texts(once), hidden[layout.rows]
+            features = [each for sentence in part for each in sentence.features]
+            scores = self.head.scores(
+                self.head.mentions(mentions, layout.mention)[of],
+                self.head.entities(texts)[which],
+                np.concatenate(features) if features else np.empty((0, self.head.config.features)),
+            )
+            if self.text_weight:
+                width = own_width(self.vectors)
+                cosines = _text_cosines(mentions[:, :width], texts[which, :width], of)
+                scores = scores + np.float32(self.text_weight / TEMPERATURE) * cosines
+            for row, own in zip(layout.rows.tolist(), np.split(scores, np.cumsum(sizes)[:-1]), strict=True):
+                results[row] = own
         return results
-
-    def _text_cosines(self, inputs: "LinkerInputs") -> "Tensor":
-        """Return (B, M, C) cosines of mentions with the texts of candidates, as `gloss` has them."""
-        from torch.nn.functional import normalize
-
-        width = own_width(self.vectors)
-        texts, mentions = inputs.vectors[..., :width], normalize(inputs.hidden[..., :width], dim=-1)
-        lengths = texts.norm(dim=-1)
-        cosines = (texts @ mentions[..., None])[..., 0] / lengths.clamp(min=1e-12)
-        has_text = (lengths > 0) & inputs.candidates
-        mean = (cosines * has_text).sum(-1, keepdim=True) / has_text.sum(-1, keepdim=True).clamp(min=1)
-        result: Tensor = cosines.where(has_text, mean)
-        return result
 
     def texts(self, ids: "Ids") -> Matrix:
         """Return the stored vectors of entities, (R, D), as the head takes them."""
@@ -322,6 +309,21 @@ def _read_scale(folder: Path, *, portable: bool) -> Matrix:
 def texts_of(vectors: "VectorRows", ids: "Ids") -> Matrix:
     """Return vectors of entities (R, D) as the head takes them: with a mean square of 1."""
     return unit(vectors.gather(ids)) * np.float32(np.sqrt(vectors.width))
+
+
+def _text_cosines(mentions: Matrix, texts: Matrix, of: Numbers) -> Scores:
+    """Return (R,) cosines of mentions (m, D) with the texts (R, D) of candidates, as `gloss` has them.
+
+    Args:
+        mentions: vectors of mentions.
+        texts: vectors of texts, zeros where a candidate has none.
+        of: (R,) which mention a candidate is of.
+    """
+    has_text = texts.any(axis=1)
+    cosines = np.einsum("rd,rd->r", unit(texts), unit(mentions)[of])
+    count = np.bincount(of, has_text, len(mentions))
+    means = np.bincount(of, cosines * has_text, len(mentions)) / np.maximum(count, 1)
+    return np.where(has_text, cosines, means[of]).astype(np.float32)
 
 
 def _with_some(document: Document, mask: NDArray[np.bool_]) -> Document:

@@ -9,10 +9,9 @@ widened to begin and end where these do; of two that meet in one token the likel
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
@@ -22,15 +21,16 @@ from kgkit.encoder.batches import batches
 from kgkit.encoder.loading import check_installed
 from kgkit.errors import StaleModel
 from kgkit.evaluation.ner import Name, NamedDocument, NameScores, score_names
-from kgkit.inputs.tagging import DocumentWords, TaggingConfig, WordReader, tagger_inputs
+from kgkit.heads.arrays import softmax
+from kgkit.heads.word_network import TaggedSpan, WordNetwork, decode
+from kgkit.inputs.tagging import DocumentWords, TaggingConfig, TaggingWindow, WordReader, tagger_inputs
 from kgkit.models.kinds import TaggerManifest
 from kgkit.models.manifest import broken_weights, checking_settings
 from kgkit.tagging.mention_tagger import MentionTagger, TaggedMention, TypedWord
 from kgkit.types import Document, Matrix, Mention, Numbers
 
 if TYPE_CHECKING:
-    from kgkit.heads.frozen_tagger import FrozenWordTagger
-    from kgkit.heads.tagger import TaggedSpan, WordTagger
+    from kgkit.heads.tagger import WordTagger
     from kgkit.models.opening import Opening
 
 HEAD: Final = "head"
@@ -41,10 +41,11 @@ _AT_ONCE: Final = 64  # stretches that names are sought in
 
 
 class Tagger(MentionTagger):
-    """Finds names with an encoder that was fine-tuned for it.
+    """Finds names with an encoder that was fine-tuned for it, or over one that stays as it is.
 
     Args:
-        head: what labels words.
+        head: what labels words: a network over the encoder of *reader*, or a head with an encoder of its own,
+            by torch.
         reader: of documents, as they were read in training.
         name: what it is called by.
 
@@ -55,27 +56,26 @@ class Tagger(MentionTagger):
         [('EU', 'ORG'), ('German', 'MISC')]
     """
 
-    def __init__(
-        self, head: "WordTagger | FrozenWordTagger", reader: WordReader, *, name: str = "tagger"
-    ) -> None:
+    def __init__(self, head: "WordTagger | WordNetwork", reader: WordReader, *, name: str = "tagger") -> None:
         super().__init__(name)
         self.head, self.reader = head, reader
 
     @classmethod
     def open_folder(cls, folder: Path, manifest: TaggerManifest, *, device: str = "auto") -> "Tagger":
         """Open the tagger in *folder*, of which *manifest* tells; the rest is as in `open`."""
-        check_installed()
-        from kgkit.heads.frozen_tagger import FrozenWordTagger  # now that torch is known to be there
-        from kgkit.heads.tagger import WordTagger
-
-        head: WordTagger | FrozenWordTagger
+        head: Any
         if manifest.frozen:
-            head = FrozenWordTagger.beside(_encoder_of(manifest, device), folder / HEAD)
+            encoder = _encoder_of(manifest, device)
+            head = WordNetwork.load(folder / HEAD, encoder.width, encoder.depth)
         else:
+            check_installed()
+            from kgkit.heads.tagger import WordTagger  # now that torch is known to be there
+
             head = WordTagger.from_pretrained(folder / HEAD, device=device)
+            encoder = head.reads
         with checking_settings(folder):
             config = msgspec.convert(manifest.reader, TaggingConfig)
-            reader = WordReader(head.reads, config, lowercase=head.config.lowercase)
+            reader = WordReader(encoder, config, lowercase=head.config.lowercase)
         return cls(head, reader, name=manifest.name)
 
     @property
@@ -88,12 +88,10 @@ class Tagger(MentionTagger):
 
         They are those of each word by itself, before decoding.
         """
-        import torch
-
         results = []
         words = [self.reader(document) for document in documents]
         for document, logits in zip(words, self._logits(words), strict=True):
-            labels = torch.from_numpy(logits).softmax(-1).numpy()  # (N, L)
+            labels = softmax(logits)  # (N, L)
             types = np.concatenate([labels[:, :1], labels[:, 1::2] + labels[:, 2::2]], axis=1)
             spans = zip(document.starts.tolist(), document.ends.tolist(), types.tolist(), strict=True)
             results.append([TypedWord(start, end, tuple(row)) for start, end, row in spans])
@@ -128,37 +126,43 @@ class Tagger(MentionTagger):
         Raises:
             DamagedModel: if one is no number.
         """
-        import torch
-
         results = [np.zeros((len(document), self.head.config.labels), np.float32) for document in words]
         readings = [
             (number, reading) for number, document in enumerate(words) for reading in document.windows
         ]
+        for row, logits in self._window_logits([window for _, window in readings]):
+            number, window = readings[row]
+            if not np.isfinite(logits).all():
+                raise broken_weights(self.name, "gives words no probabilities")
+            results[number][window.begin : window.begin + len(window.firsts)] = logits
+        return results
+
+    def _window_logits(self, windows: Sequence[TaggingWindow]) -> Iterator[tuple[int, Matrix]]:
+        """Yield which window, and the logits of its own words (W, L)."""
+        if isinstance(self.head, WordNetwork):
+            tokens = [window.ids.tolist() for window in windows]
+            for rows, states in self.reader.encoder.layers(tokens, self.head.config.layers):
+                for row, features in zip(rows.tolist(), states, strict=True):
+                    firsts = windows[row].firsts
+                    yield row, self.head(features[firsts], windows[row].shapes[firsts])
+            return
+        import torch
+
         device = self.head.reads.model.device
         fast = self.head.reads.dtype == "bfloat16"
-        autocast = torch.autocast(device.type, torch.bfloat16) if fast else nullcontext()
-        ids = [reading.ids for _, reading in readings]
-        with torch.inference_mode(), autocast:
+        ids = [window.ids for window in windows]
+        with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16, enabled=fast):
             for batch in batches(ids, least=_LEAST, most=_MOST, padding=self.reader.padding):  # type: ignore[arg-type]
-                chosen = [readings[row] for row in batch.rows]
-                windows = [window for _, window in chosen]
-                inputs = tagger_inputs(windows, padding=self.reader.padding).to(device)
+                chosen = [windows[row] for row in batch.rows]
+                inputs = tagger_inputs(chosen, padding=self.reader.padding).to(device)
                 logits = self.head(inputs).cpu().numpy()  # (n, W, L)
-                if not np.isfinite(logits).all():
-                    raise broken_weights(self.name, "gives words no probabilities")
-                for (number, window), row in zip(chosen, logits, strict=True):
-                    end = window.begin + len(window.firsts)
-                    results[number][window.begin : end] = row[: len(window.firsts)]
-        return results
+                for row, own, window in zip(batch.rows.tolist(), logits, chosen, strict=True):
+                    yield row, own[: len(window.firsts)]
 
     def _decoded(
         self, ranges: Sequence[tuple[int, int, int]], logits: Sequence[Matrix]
-    ) -> "Iterator[tuple[list[tuple[int, int, int]], list[list[TaggedSpan]]]]":
+    ) -> Iterator[tuple[list[tuple[int, int, int]], list[list[TaggedSpan]]]]:
         """Yield stretches, some at a time, with the names in them."""
-        import torch
-
-        from kgkit.heads.tagger import decode
-
         order = sorted(ranges, key=lambda bounds: bounds[2] - bounds[1])
         for at in range(0, len(order), _AT_ONCE):
             part = order[at : at + _AT_ONCE]
@@ -168,7 +172,7 @@ class Tagger(MentionTagger):
             for row, (number, begin, end) in enumerate(part):
                 filled[row, : end - begin] = logits[number][begin:end]
                 is_word[row, : end - begin] = True
-            yield part, decode(torch.from_numpy(filled), torch.from_numpy(is_word))
+            yield part, decode(filled, is_word)
 
 
 def open_tagger(folder: Path, manifest: TaggerManifest, opening: "Opening") -> Tagger:

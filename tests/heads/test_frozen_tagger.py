@@ -13,6 +13,7 @@ from kgkit.encoder import Encoder  # noqa: E402
 from kgkit.errors import DamagedModel, NotThere, UsageError  # noqa: E402
 from kgkit.heads import FrozenTaggerConfig, FrozenWordTagger, WordTagger  # noqa: E402
 from kgkit.heads.folder import CONFIG, WEIGHTS  # noqa: E402
+from kgkit.heads.word_network import WordNetwork  # noqa: E402
 from kgkit.inputs.tagging import SHAPES, TaggingConfig, WordReader, tagger_inputs  # noqa: E402
 from kgkit.types import Document  # noqa: E402
 from tests.tiny_encoder import tiny_encoder  # noqa: E402
@@ -124,3 +125,26 @@ def test_a_damaged_folder_is_refused_before_room_is_made(tagger, encoder, tmp_pa
     (folder / WEIGHTS).write_bytes(b"nothing")
     with pytest.raises(DamagedModel):
         FrozenWordTagger.beside(encoder, folder)
+
+
+def test_it_is_asked_without_torch_and_says_the_same(tagger, encoder, tmp_path):
+    with torch.no_grad():
+        for parameter in tagger.parameters():
+            if parameter.is_leaf and parameter.shape[-1] != 16:  # those of the head
+                parameter.add_(torch.randn_like(parameter) * 0.3)
+    tagger.save_pretrained(tmp_path)
+    network = WordNetwork.load(tmp_path, encoder.width, encoder.depth)
+    some = windows(encoder)
+    expected = logits_of(FrozenWordTagger.beside(encoder, tmp_path), some)
+    read = 0
+    for rows, states in encoder.layers([window.ids.tolist() for window in some], network.config.layers):
+        for row, features in zip(rows.tolist(), states, strict=True):
+            window = some[row]
+            found = network(features[window.firsts], window.shapes[window.firsts])
+            np.testing.assert_allclose(found, expected[row, : len(window.firsts)], atol=1e-4)
+            read += 1
+    assert read == len(some)
+    with pytest.raises(DamagedModel):
+        WordNetwork.load(tmp_path, encoder.width + 1, encoder.depth)
+    with pytest.raises(DamagedModel):
+        WordNetwork.load(tmp_path, encoder.width, 1)

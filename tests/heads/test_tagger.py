@@ -15,7 +15,7 @@ from kgkit.encoder import Encoder  # noqa: E402
 from kgkit.errors import DamagedModel, UsageError  # noqa: E402
 from kgkit.heads import WordTagger, WordTaggerConfig  # noqa: E402
 from kgkit.heads.folder import CONFIG  # noqa: E402
-from kgkit.heads.tagger import decode  # noqa: E402
+from kgkit.heads.word_network import decode  # noqa: E402
 from kgkit.inputs.tagging import SHAPES, TaggingConfig, WordReader, tagger_inputs  # noqa: E402
 from kgkit.types import Document  # noqa: E402
 from tests.tiny_encoder import tiny_encoder  # noqa: E402
@@ -104,7 +104,7 @@ def enumerated(scores):
 @pytest.mark.parametrize("spread", [0.5, 3.0])
 def test_names_and_scores_are_those_of_all_sequences_written_out(words, spread):
     scores = np.random.default_rng(words).normal(size=(20, words, 5), scale=spread)
-    found = decode(torch.from_numpy(scores), torch.ones(20, words, dtype=torch.bool))
+    found = decode(scores, np.ones((20, words), np.bool_))
     for row, names in zip(scores, found, strict=True):
         expected, shares = enumerated(row)
         assert [(name.first, name.end, name.type) for name in names] == expected
@@ -113,19 +113,19 @@ def test_names_and_scores_are_those_of_all_sequences_written_out(words, spread):
 
 def test_what_cannot_be_is_never_said():
     # Every word by itself would go on in a name that nothing has begun.
-    scores = torch.full((1, 3, 5), -10.0)
+    scores = np.full((1, 3, 5), -10.0)
     scores[..., 2] = 0.0
-    [names] = decode(scores, torch.ones(1, 3, dtype=torch.bool))
+    [names] = decode(scores, np.ones((1, 3), np.bool_))
     assert [(name.first, name.end, name.type) for name in names] == [(0, 3, 0)]
     # A word of one type cannot go on in a name of another.
-    scores = torch.tensor([[[0.0, 9.0, 0, 0, 0], [3.0, 0, 2.0, 0, 9.0]]])
-    [names] = decode(scores, torch.ones(1, 2, dtype=torch.bool))
+    scores = np.array([[[0.0, 9.0, 0, 0, 0], [3.0, 0, 2.0, 0, 9.0]]])
+    [names] = decode(scores, np.ones((1, 2), np.bool_))
     assert (names[0].first, names[0].end, names[0].type) == (0, 1, 0)
 
 
 def test_words_that_are_not_there_change_neither_names_nor_scores():
-    scores = torch.from_numpy(np.random.default_rng(0).normal(size=(6, 8, 5), scale=2))
-    there = torch.arange(8)[None] < torch.tensor([8, 5, 3, 1, 0, 7])[:, None]
+    scores = np.random.default_rng(0).normal(size=(6, 8, 5), scale=2)
+    there = np.arange(8)[None] < np.array([8, 5, 3, 1, 0, 7])[:, None]
     together = decode(scores, there)
     for row, names in enumerate(together):
         count = int(there[row].sum())

@@ -54,7 +54,8 @@ def document_of(name, length, sizes):
 
 @pytest.fixture
 def scorer():
-    from kgkit.heads.entity_linker import EntityLinker, EntityLinkerConfig
+    from kgkit.heads.entity_linker import EntityLinker
+    from kgkit.heads.settings import EntityLinkerConfig
     from kgkit.linking.head import HeadScorer
 
     config = EntityLinkerConfig(
@@ -62,7 +63,7 @@ def scorer():
     )
     head = EntityLinker(config, torch.Generator().manual_seed(0)).eval()
     scale = np.array([[0.0] * 4, [1.0] * 4], np.float32)
-    return HeadScorer(RandomReader(), RandomVectors(), None, head, scale)
+    return HeadScorer(RandomReader(), RandomVectors(), None, head.network(), scale)
 
 
 DOCUMENTS = [
@@ -89,19 +90,6 @@ def test_scores_of_a_mention_are_probabilities_of_its_candidates(scorer):
             assert not len(score) or score.sum() == pytest.approx(1, abs=1e-5)
 
 
-def test_the_head_reads_the_sentences_of_several_documents_at_once(scorer):
-    calls = []
-    forward = scorer.head.forward
-
-    def counted(inputs):
-        calls.append(len(inputs.mentions))
-        return forward(inputs)
-
-    scorer.head.forward = counted
-    scorer(DOCUMENTS[:2] * 3 + DOCUMENTS[2:3])
-    assert calls == [6]  # three sentences, and one of 60 mentions, which are read 24 at a time
-
-
 def test_the_text_of_an_entity_counts_beside_the_score_of_the_head(scorer, monkeypatch):
     document, vectors = next(iter(scorer.reader(DOCUMENTS[:1])))
     alone = scorer.scores(document, vectors)
@@ -118,21 +106,67 @@ def test_the_text_of_an_entity_counts_beside_the_score_of_the_head(scorer, monke
         np.testing.assert_allclose(score, expected, atol=1e-6)
 
 
-def test_cosines_are_those_of_gloss_with_missing_texts_layers_and_neighbours(scorer, monkeypatch):
-    """Two layers are read, texts of neighbours stand behind those of entities, and some have no text."""
-    from kgkit.heads.entity_linker import LinkerInputs
+def test_cosines_are_those_of_gloss_where_texts_are_missing():
+    from kgkit.linking.head import _text_cosines
 
     generator = np.random.default_rng(3)
-    hidden = generator.normal(size=(1, 3, 2 * WIDTH)).astype(np.float32)
-    texts = generator.normal(size=(1, 3, 4, 2 * WIDTH)).astype(np.float32)
-    texts[0, 0, 1, :WIDTH] = texts[0, 1, :3, :WIDTH] = 0
-    candidates = np.array([[[True] * 4, [True] * 3 + [False], [False] * 4]])
-    inputs = LinkerInputs(*map(torch.from_numpy, (hidden, hidden, hidden, texts, hidden, candidates)))
-    monkeypatch.setattr(scorer.vectors, "own_width", WIDTH, raising=False)
-    cosines = scorer._text_cosines(inputs).numpy()
-    for m, count in enumerate((4, 3, 0)):
-        expected = text_cosines(hidden[0, m, :WIDTH], texts[0, m, :count, :WIDTH])
-        np.testing.assert_allclose(cosines[0, m, :count], expected, atol=1e-6)
+    mentions = generator.normal(size=(4, WIDTH)).astype(np.float32)
+    texts = generator.normal(size=(9, WIDTH)).astype(np.float32)
+    texts[1] = texts[4:7] = 0
+    of = np.array([0, 0, 0, 0, 1, 1, 1, 3, 3])
+    cosines = _text_cosines(mentions, texts, of)
+    for number in (0, 1, 3):
+        expected = text_cosines(mentions[number], texts[of == number])
+        np.testing.assert_allclose(cosines[of == number], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("settings", [{}, {"attention": False}, {"stored": None}, {"mask": True}])
+def test_a_head_is_asked_without_torch_and_says_the_same(tmp_path, settings):
+    from kgkit.errors import DamagedModel
+    from kgkit.heads.entity_linker import EntityLinker
+    from kgkit.heads.linker_network import LinkerNetwork
+    from kgkit.heads.settings import EntityLinkerConfig
+    from kgkit.inputs.linking import LinkerSentence, padded_layout, shared_linker_inputs
+
+    shape = {
+        "hidden": 12,
+        "width": WIDTH,
+        "stored": WIDTH,
+        "features": 4,
+        "heads": 2,
+        "inner": 8,
+        "scorer": 4,
+    }
+    torch.manual_seed(1)
+    head = EntityLinker(EntityLinkerConfig(**{**shape, **settings})).eval()
+    with torch.no_grad():
+        for parameter in head.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.3)
+    generator = np.random.default_rng(0)
+    hidden = generator.normal(size=(7, 12)).astype(np.float32)
+    sentences = []
+    for rows, sizes in (([0, 1, 2], (3, 1, 5)), ([3], (2,)), ([4, 5, 6], (0, 4, 2))):
+        ids = [generator.choice(ENTITIES, size, replace=False).astype(np.uint32) for size in sizes]
+        features = [generator.normal(size=(size, 4)).astype(np.float32) for size in sizes]
+        sentences.append(LinkerSentence(np.array(rows), ids, features))
+    matrix = RandomVectors.matrix
+    inputs, _ = shared_linker_inputs(sentences, lambda ids: matrix[ids], lambda rows: hidden[rows])
+    with torch.no_grad():
+        expected = head(inputs).scores.numpy()
+    head.save_pretrained(tmp_path)
+    layout = padded_layout(sentences)
+    for network in (head.network(), LinkerNetwork.load(tmp_path)):
+        b, m, _ = layout.candidate
+        of = np.searchsorted(layout.mention[0] * 24 + layout.mention[1], b * 24 + m)
+        scores = network.scores(
+            network.mentions(hidden[layout.rows], layout.mention)[of],
+            network.entities(matrix[layout.ids]),
+            np.concatenate([each for sentence in sentences for each in sentence.features]),
+        )
+        np.testing.assert_allclose(scores, expected[layout.candidate], atol=1e-5)
+    (tmp_path / "config.json").write_text((tmp_path / "config.json").read_text().replace("12", "13"))
+    with pytest.raises(DamagedModel):
+        LinkerNetwork.load(tmp_path)
 
 
 def test_documents_without_mentions_have_no_scores(scorer):

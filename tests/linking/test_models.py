@@ -117,7 +117,7 @@ for act in (
         print(type(error).__name__, getattr(error, "extra", ""))
 """)
     train, neural = "MissingExtra train", "MissingExtra neural"
-    assert said.stdout.splitlines() == [train, "UnknownName ", train, neural, neural]
+    assert said.stdout.splitlines() == [train, "UnknownModel ", train, neural, neural]
 
 
 # -- vectors of another encoder ---------------------------------------------

@@ -108,7 +108,7 @@ def train_head(
     scale = scaling(sentences)
     sentences = [sentence.scaled(scale) for sentence in sentences]
     head = fit_head(data, arrays, sentences, scale, config, folder, device=device, progress=progress)
-    scorer = HeadScorer(data.reader, data.vectors, arrays, head, scale)
+    scorer = HeadScorer(data.reader, data.vectors, arrays, head.network(), scale)
     last = list(Hidden(data.parts).summed(scorer, [sentence for sentence in sentences if sentence.held_out]))
     temperature = best_temperature(last, 1 + SHARE)  # where too little is held out, ψ + w s becomes a mean
     results = {
@@ -148,7 +148,7 @@ def fit_head(
     head = EntityLinker(settings, torch.Generator().manual_seed(config.seed))
 
     def accuracy(model: EntityLinker) -> float:
-        scorer = HeadScorer(reader, vectors, arrays, model, scale)
+        scorer = HeadScorer(reader, vectors, arrays, model.network(), scale)
         return held_out_metrics(list(hidden.summed(scorer, held_out)), 1.0)["held_out_accuracy"]
 
     train(
