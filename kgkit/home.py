@@ -9,8 +9,9 @@
       runs/                       what trainings that run, or were stopped, have done
       default-kb                  name of the knowledge base that is taken where none is named
       catalog.db                  an index over all this, see `kgkit.catalog`
-      cache/                      downloads, encoded words, what stopped builds have read, and the name of
-                                  the knowledge base that was used last; safe to delete
+      cache/                      downloads, encoded words, how exactly encoders multiply, what stopped builds
+                                  have read, and the name of the knowledge base that was used last; safe to
+                                  delete
 
 Nothing here writes to the disk.
 """

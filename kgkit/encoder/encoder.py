@@ -15,13 +15,14 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,7 +43,9 @@ from kgkit.encoder.loading import (
 from kgkit.encoder.network import Network, is_installed
 from kgkit.encoder.threads import on_single_threads
 from kgkit.encoder.tokenizing import NO_LENGTH, TokenizerFiles, tokenizer_of
-from kgkit.errors import UsageError
+from kgkit.errors import KgkitError, UsageError
+from kgkit.files import written
+from kgkit.home import Home
 from kgkit.pauses import pause
 from kgkit.types import Matrix, Numbers, Progress
 
@@ -280,15 +283,31 @@ class Encoder:
             return self._dtype
         if not (has_bf16(self.model.device) if self._network is None else self._network.has_bf16):
             return "float32"
-        exact, fast = self._unit(_PROBES, "float32"), self._unit(_PROBES, "bfloat16")
-        agreement = float((exact * fast).sum(axis=1).min())
-        agrees = agreement >= _AGREEMENT
-        if self._network is not None:
-            self._network.forget("float32" if agrees else "bfloat16")
-        if agrees:
+        agreement = self._agreement() if self._network is None else self._known_agreement(self._network)
+        if agreement >= _AGREEMENT:
             return "bfloat16"
         _log.info("%s stays in float32: in bfloat16 a cosine is %.4f", self.name, agreement)
         return "float32"
+
+    def _agreement(self) -> float:
+        """Return the least cosine of a text's vectors by both types of products."""
+        exact, fast = self._unit(_PROBES, "float32"), self._unit(_PROBES, "bfloat16")
+        return float((exact * fast).sum(axis=1).min())
+
+    def _known_agreement(self, network: Network) -> float:
+        """Return the agreement that the home's cache has for these files; else measure it, and keep it."""
+        home = Home.find()
+        path = home.cache / "encoders" / f"{self.fingerprint}.json"
+        with suppress(OSError, msgspec.DecodeError):
+            return msgspec.json.decode(path.read_bytes(), type=_Agreement).bfloat16
+        agreement = self._agreement()
+        network.forget("float32" if agreement >= _AGREEMENT else "bfloat16")
+        if home.path.is_dir():
+            with suppress(OSError, KgkitError):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with written(path) as stream:
+                    stream.write(msgspec.json.encode(_Agreement(agreement)))
+        return agreement
 
     # -- texts --------------------------------------------------------------
 
@@ -543,6 +562,12 @@ def pool_tensor(hidden: "Tensor", mask: "Tensor | None", pooling: Pooling) -> "T
     if pooling == "max":
         return hidden.masked_fill(real == 0, float("-inf")).amax(1)
     return (hidden * real).sum(1) / real.sum(1)
+
+
+class _Agreement(msgspec.Struct):
+    """What is kept of an encoder: the least cosine of its vectors in bfloat16 to those in float32."""
+
+    bfloat16: float
 
 
 class _Prepared(NamedTuple):
