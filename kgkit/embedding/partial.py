@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from kgkit.embedding.entity_text import Template, text_digest
 from kgkit.embedding.text import METHOD, SETTINGS, TextConfig, check_kinds, encoder_of, settings_of
 from kgkit.encoder import Encoder
+from kgkit.encoder.finding import INSTALL
 from kgkit.errors import NotThere
 from kgkit.files import written
 from kgkit.kb import KnowledgeBase
@@ -254,6 +255,4 @@ def partial_config(kb: KnowledgeBase, name: str, *, device: str = "auto") -> Tex
 
 def missing_encoder(name: str) -> str:
     """Return the sentence that says how to install the encoder that is used unless another is named."""
-    return (
-        f"the encoder {name}, which reads texts, is not installed: `pip install 'kgkit[neural]'` installs it"
-    )
+    return f"the encoder {name}, which reads texts, is not installed: `{INSTALL}` installs it"

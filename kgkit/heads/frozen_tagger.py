@@ -19,9 +19,9 @@ from torch.nn import functional
 
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
-from kgkit.heads.folder import SavedHead, load_module, read_settings
+from kgkit.heads.folder import SavedHead, load_module
 from kgkit.heads.parts import draw_weights
-from kgkit.heads.settings import FrozenTaggerConfig
+from kgkit.heads.settings import FrozenTaggerConfig, read_settings
 from kgkit.heads.tagger import TaggerInputs
 
 if TYPE_CHECKING:

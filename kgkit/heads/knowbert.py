@@ -32,9 +32,10 @@ from torch import Tensor, nn
 from kgkit.encoder.device import pick_device
 from kgkit.encoder.folder import ENCODER
 from kgkit.errors import UsageError
-from kgkit.heads.entity_linker import EntityLinker, EntityLinkerConfig, LinkerInputs, LinkerOutput
-from kgkit.heads.folder import EncoderHead, encoder_below, load_module, read_settings
+from kgkit.heads.entity_linker import EntityLinker, LinkerInputs, LinkerOutput
+from kgkit.heads.folder import EncoderHead, encoder_below, load_module
 from kgkit.heads.parts import TransformerBlock, draw_weights, layers_of
+from kgkit.heads.settings import EntityLinkerConfig, read_settings
 from kgkit.ranges import check_range
 
 if TYPE_CHECKING:

@@ -30,9 +30,9 @@ from torch.nn import functional
 
 from kgkit.encoder import Encoder
 from kgkit.encoder.folder import ENCODER
-from kgkit.heads.folder import SavedHead, load_module, read_settings
+from kgkit.heads.folder import SavedHead, load_module
 from kgkit.heads.parts import draw_weights, to_device
-from kgkit.heads.settings import WordTaggerConfig
+from kgkit.heads.settings import WordTaggerConfig, read_settings
 
 if TYPE_CHECKING:
     from typing import Self

@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from kgkit.candidates.doubtful_names import spread_ids
+from kgkit.encoder.finding import INSTALL
 from kgkit.errors import KgkitError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
@@ -50,7 +51,6 @@ MODEL_VARIABLE: Final = "KGKIT_MODEL"
 WORDNET_MODEL: Final = "wsd-minilm"
 NAMES_MODEL: Final = "links-minilm"
 _READERS: Final = ("openvino", "tokenizers"), ("torch", "transformers", "safetensors")
-INSTALL: Final = "pip install 'kgkit[neural]'"
 INSTALL_CHINESE: Final = "pip install 'kgkit[zh]'"
 
 _WORDNET: Final = "wordnet"  # the builder

@@ -245,7 +245,7 @@ class HeadScorer(Scorer):
             scores = self.head.scores(
                 self.head.mentions(mentions, layout.mention)[of],
                 self.head.entities(texts)[which],
-                np.concatenate(features) if features else np.empty((0, self.head.config.features)),
+                np.concatenate([np.empty((0, self.head.config.features), np.float32), *features]),
             )
             if self.text_weight:
                 width = own_width(self.vectors)

@@ -13,7 +13,7 @@ from kgkit.models.kinds import Kind, Role
 from kgkit.models.manifest import ModelManifest, Temperature
 
 if TYPE_CHECKING:
-    from kgkit.heads.entity_linker import EntityLinkerConfig
+    from kgkit.heads.settings import EntityLinkerConfig
 
 LINKING: Final = ("wsd", "el")
 _WIKIPEDIA: Final = 300  # numbers of a vector of Wikipedia, as published
@@ -90,7 +90,7 @@ def linker_config(task: str, hidden: int, stored: int) -> "EntityLinkerConfig":
 
     Vectors of Wikipedia that are as wide as published are taken as they are.
     """
-    from kgkit.heads.entity_linker import EntityLinkerConfig
+    from kgkit.heads.settings import EntityLinkerConfig
 
     if task == "el":
         return EntityLinkerConfig(

@@ -133,7 +133,8 @@ def _prepare(home: Home, name: str, training: TaggerTraining, device: str, progr
     """Read the data, and begin a tagger."""
     import torch
 
-    from kgkit.heads.tagger import WordTagger, WordTaggerConfig
+    from kgkit.heads.settings import WordTaggerConfig
+    from kgkit.heads.tagger import WordTagger
 
     check_not_replaced(home, name, [training.teacher])  # before the teacher reads all data
     learn, dev, teacher = _documents(home, training, device, progress)

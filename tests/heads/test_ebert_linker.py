@@ -22,7 +22,7 @@ from transformers import (
 from kgkit.errors import DamagedModel, UsageError
 from kgkit.heads import EBert, EBertConfig, EBertInputs
 from kgkit.heads.ebert_linker import EBertLinker, EBertLinkerConfig, EBertLinkerInputs
-from kgkit.heads.folder import WEIGHTS
+from kgkit.heads.settings import WEIGHTS
 from tests.ebert_linking_toys import masked_lm
 from tests.tiny_encoder import WIDTH
 

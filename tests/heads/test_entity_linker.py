@@ -21,8 +21,8 @@ from kgkit.heads.entity_linker import (  # noqa: E402  # noqa: E402
     softmax_losses,
     weigh,
 )
-from kgkit.heads.folder import CONFIG, WEIGHTS  # noqa: E402
 from kgkit.heads.parts import TransformerBlock  # noqa: E402
+from kgkit.heads.settings import CONFIG, WEIGHTS  # noqa: E402
 from tests.knowbert_twin import (  # noqa: E402
     N,
     inputs_of,

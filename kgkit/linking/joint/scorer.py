@@ -191,7 +191,8 @@ class JointScorer(Scorer):
             UsageError, StaleModel: if it was trained for another knowledge base, or another build.
             The rest as `kgkit.linking.text_vectors.linker_vectors` does.
         """
-        from kgkit.linking.auto import INSTALL, encoder_is_installed, is_english
+        from kgkit.encoder.finding import INSTALL
+        from kgkit.linking.auto import encoder_is_installed, is_english
 
         kb = opening.kb_for(manifest.name)
         check_build(manifest, kb)

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kgkit.evaluation.calibration import best_temperature
-from kgkit.heads.entity_linker import EntityLinker, EntityLinkerConfig, LinkerInputs
+from kgkit.heads.entity_linker import EntityLinker, LinkerInputs
+from kgkit.heads.settings import EntityLinkerConfig
 from kgkit.inputs.linking import LinkerSentence, sentences_of, shared_linker_inputs
 from kgkit.inputs.spans import hidden_of
 from kgkit.linking.head import SHARE, HeadScorer, texts_of
