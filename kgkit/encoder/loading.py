@@ -11,7 +11,6 @@ import sys
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,26 +27,6 @@ if TYPE_CHECKING:
 
 _UNUSED: Final = "pooler"
 """The part of a BERT that stands behind the token vectors; many models are published without it."""
-
-_CLASSES: Final = {
-    "albert": "AlbertModel",
-    "bert": "BertModel",
-    "distilbert": "DistilBertModel",
-    "electra": "ElectraModel",
-    "mpnet": "MPNetModel",
-    "roberta": "RobertaModel",
-    "xlm-roberta": "XLMRobertaModel",
-}
-"""Type of a model -> its class, which `AutoModel` would find too, after importing the names of all others."""
-
-_MODULES: Final = (
-    "torch._dynamo",
-    "transformers.modeling_utils",
-    "transformers.models.bert.modeling_bert",
-    "transformers.models.bert.tokenization_bert",
-    "transformers.models.auto.tokenization_auto",
-)
-"""What `import_packages` imports; the compiler too, which models ask for when they are made from a config."""
 
 _TRUST: Final = "trust_remote_code"
 """An option that transformers names where it refuses to run a program."""
@@ -72,8 +51,8 @@ _USUAL_LENGTH: Final = 512
 _OTHERWISE: Final = frozenset(["electra", "funnel"])  # their pretraining guesses no words
 
 
-def check_folder(folder: Path) -> dict[str, Any]:
-    """Return the config of the encoder in *folder*.
+def check_folder(folder: Path) -> None:
+    """Make sure that *folder* holds an encoder, as far as files say that are not weights.
 
     Raises:
         UsageError: if the model is no encoder.
@@ -91,7 +70,6 @@ def check_folder(folder: Path) -> dict[str, Any]:
         raise NotThere(f"{folder} has a {CONFIG} but no weights: there is no {missing}")
     check_files(folder)
     check_config(folder)
-    return config
 
 
 def load_parts(
@@ -109,9 +87,9 @@ def load_parts(
     # oneDNN keeps a kernel for each shape of a batch, a thousand of them unless told otherwise: a gigabyte.
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
     where = pick_device(device)
-    config = check_folder(folder)
+    check_folder(folder)
     tokenizer = tokenizer or load_tokenizer(folder)
-    return _model(folder, weight_files(folder)[0], where, config), tokenizer
+    return _model(folder, weight_files(folder)[0], where), tokenizer
 
 
 def load_as(
@@ -335,17 +313,6 @@ def check_installed(hint: str = "") -> None:
             raise MissingExtra(package, "train", hint) from None
 
 
-def import_packages() -> None:
-    """Import what most encoders are loaded with, which takes seconds, so that forked processes begin with it.
-
-    Raises:
-        MissingExtra: if torch or transformers is not there.
-    """
-    check_installed()
-    for module in _MODULES:
-        import_module(module)
-
-
 def check_vocabulary(folder: Path, tokenizer: "Tokenizer", count: int, types: object) -> None:
     """Make sure that a model has an embedding for each id that its tokenizer gives.
 
@@ -460,10 +427,10 @@ def load_tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
     return tokenizer  # type: ignore[no-any-return]
 
 
-def _model(folder: Path, weights: Path, device: "torch.device", config: dict[str, Any]) -> "PreTrainedModel":
+def _model(folder: Path, weights: Path, device: "torch.device") -> "PreTrainedModel":
     model: Any
     try:
-        model, missing = pretrained(folder, _class(folder, config), {"dtype": "float32"})
+        model, missing = pretrained(folder, "AutoModel", {"dtype": "float32"})
     except (UsageError, SourceError):
         raise
     except Exception as error:  # safetensors, pickle, torch: each has its own
@@ -477,10 +444,3 @@ def _model(folder: Path, weights: Path, device: "torch.device", config: dict[str
             path=weights,
         )
     return model.to(device).eval()  # type: ignore[no-any-return]
-
-
-def _class(folder: Path, config: dict[str, Any]) -> str:
-    """Return the name of the class that loads the model in *folder*."""
-    name = _CLASSES.get(str(config["model_type"]), "AutoModel")
-    special = "auto_map" in config or (folder / "adapter_config.json").exists()
-    return "AutoModel" if special else name

@@ -22,6 +22,8 @@ from kgkit.types import Matrix
 
 _PACKAGE: Final = "openvino"
 _HINTS: Final = {"float32": "f32", "bfloat16": "bf16"}
+_KERNELS: Final = 200
+"""Kernels that are kept for shapes of batches; by default thousands are, of 0.4 MB a shape, for no gain."""
 
 
 def is_installed() -> bool:
@@ -91,7 +93,7 @@ class Network:
         self._requests = {key: request for key, request in self._requests.items() if key[1] != dtype}
 
     def _compiled(self, layers: tuple[int, ...], dtype: str, added: bool) -> Any:
-        settings = {"INFERENCE_PRECISION_HINT": _HINTS[dtype]}
+        settings = {"INFERENCE_PRECISION_HINT": _HINTS[dtype], "CPU_RUNTIME_CACHE_CAPACITY": str(_KERNELS)}
         threads = os.environ.get("OMP_NUM_THREADS", "")
         if threads.isdecimal() and int(threads):
             settings["INFERENCE_NUM_THREADS"] = threads

@@ -57,7 +57,7 @@ def find_scorer(
     if model == "prior":
         return PriorScorer()
     if model in BUILT_IN:
-        from kgkit.linking.gloss import GlossScorer  # here: torch takes seconds to load
+        from kgkit.linking.gloss import GlossScorer  # here: an encoder's packages take a second
 
         return GlossScorer.open(kb, vectors=vectors, device=device)
     scorer: Scorer = open_model(

