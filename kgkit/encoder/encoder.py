@@ -145,10 +145,9 @@ class Encoder:
         tokens = self.pieces
         if self._network is not None:
             graph = self._network.graph
-            self.width, self.depth, self.window = graph.width, graph.depth, graph.positions
-            longest, count, types = self._longest, len(graph.words), graph.types
-            self.window = min(self.window, longest or self.window)
-            check_vocabulary(folder, tokens, count, types)
+            self.width, self.depth = graph.width, graph.depth
+            self.window = min(graph.positions, self._longest or graph.positions)
+            check_vocabulary(folder, tokens, len(graph.words), graph.types)
         else:
             config: Any = self.model.config
             self.width, self.depth = int(config.hidden_size), int(config.num_hidden_layers)

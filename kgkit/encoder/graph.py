@@ -188,12 +188,11 @@ class EncoderGraph:
         self.words = self._weights["embeddings.word_embeddings.weight"]
         self.types = self._count("type_vocab_size") if self._kind.typed else 0
 
-    def model(self, layers: Sequence[int], added: bool = False) -> Any:
+    def model(self, layers: Sequence[int]) -> Any:
         """Return the graph, an `openvino.Model`, whose output is those of some layers, joined.
 
         Args:
             layers: layers from 0, the embeddings, to L.
-            added: whether a third input (n, T, E) is added to the embeddings of the pieces.
         """
         import openvino
         from openvino import opset13 as ops
@@ -201,11 +200,7 @@ class EncoderGraph:
         build = _Ops(ops, self._weights)
         ids = ops.parameter([-1, -1], np.int64, name="ids")
         mask = ops.parameter([-1, -1], np.bool_, name="mask")
-        inputs = [ids, mask]
         states = build.rows("embeddings.word_embeddings.weight", ids)
-        if added:
-            inputs.append(ops.parameter([-1, -1, self._inside], np.float32, name="added"))
-            states = ops.add(states, inputs[-1])
         states = ops.add(states, self._positions(build, ids))
         states = build.norm("embeddings.LayerNorm", states, self._config["layer_norm_eps"])
         if self._kind.projection and f"{self._kind.projection}.weight" in self._weights:
@@ -216,7 +211,7 @@ class EncoderGraph:
             outputs.append(self._layer(build, number, outputs[-1], visible))
         chosen = [outputs[layer] for layer in layers]
         joined = chosen[0] if len(chosen) == 1 else ops.concat(chosen, -1)
-        return openvino.Model([ops.result(joined)], inputs, "encoder")
+        return openvino.Model([ops.result(joined)], [ids, mask], "encoder")
 
     # -- parts of the graph ---------------------------------------------------
 

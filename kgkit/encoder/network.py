@@ -51,7 +51,7 @@ class Network:
         if not is_installed():
             raise MissingExtra(_PACKAGE, "neural")
         self.graph = EncoderGraph(folder)
-        self._requests: dict[tuple[tuple[int, ...], str, bool], Any] = {}
+        self._requests: dict[tuple[tuple[int, ...], str], Any] = {}
 
     @cached_property
     def _core(self) -> Any:
@@ -69,7 +69,6 @@ class Network:
         batch: TokenBatch,
         layers: Sequence[int],
         dtype: Literal["float32", "bfloat16"],
-        added: Matrix | None = None,
     ) -> Matrix:
         """Return the outputs of layers, joined: (n, T, K · D); behind a shorter text stands anything.
 
@@ -77,26 +76,22 @@ class Network:
             batch: texts.
             layers: layers, -1 being the last and 0 the embeddings.
             dtype: type of the products.
-            added: (n, T, E) what is added to the embeddings of the pieces, if anything.
         """
         depth = self.graph.depth + 1
-        key = tuple(layer % depth for layer in layers), dtype, added is not None
+        key = tuple(layer % depth for layer in layers), dtype
         if key not in self._requests:
             self._requests[key] = self._compiled(*key)
         mask = np.ones(batch.ids.shape, np.bool_) if batch.mask is None else batch.mask.astype(np.bool_)
-        inputs = [batch.ids, mask, *([] if added is None else [added])]
-        states: Matrix = self._requests[key].infer(inputs, share_inputs=True)[0]
+        states: Matrix = self._requests[key].infer([batch.ids, mask], share_inputs=True)[0]
         return states
 
     def forget(self, dtype: str) -> None:
         """Free what was compiled for products of a type."""
         self._requests = {key: request for key, request in self._requests.items() if key[1] != dtype}
 
-    def _compiled(self, layers: tuple[int, ...], dtype: str, added: bool) -> Any:
+    def _compiled(self, layers: tuple[int, ...], dtype: str) -> Any:
         settings = {"INFERENCE_PRECISION_HINT": _HINTS[dtype], "CPU_RUNTIME_CACHE_CAPACITY": str(_KERNELS)}
         threads = os.environ.get("OMP_NUM_THREADS", "")
         if threads.isdecimal() and int(threads):
             settings["INFERENCE_NUM_THREADS"] = threads
-        return self._core.compile_model(
-            self.graph.model(layers, added), "CPU", settings
-        ).create_infer_request()
+        return self._core.compile_model(self.graph.model(layers), "CPU", settings).create_infer_request()

@@ -86,16 +86,6 @@ def test_all_layers_are_those_of_transformers(tmp_path, kind):
     )
 
 
-def test_what_is_added_to_the_embeddings_of_pieces_is_read(tmp_path):
-    model = written(tmp_path, "bert")
-    ids, added = torch.randint(3, 40, (2, 7)), torch.randn(2, 7, 16)
-    with torch.inference_mode():
-        embeddings = model.get_input_embeddings()(ids) + added
-        expected = model(inputs_embeds=embeddings).last_hidden_state.numpy()
-    batch = TokenBatch(np.arange(2), ids.numpy(), None)
-    np.testing.assert_allclose(Network(tmp_path)(batch, [-1], "float32", added.numpy()), expected, atol=1e-4)
-
-
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_text_has_the_same_numbers_in_any_batch_without_padding(folder, dtype):
     network, rng = Network(folder), np.random.default_rng(0)
