@@ -7,6 +7,7 @@ the products of a row in one order. `tests/encoder/test_network.py` holds it to 
 """
 
 import os
+import threading
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.util import find_spec
@@ -32,9 +33,7 @@ def is_installed() -> bool:
 
 
 class Network:
-    """The encoder in a folder, compiled when it is first asked for some layers.
-
-    May be used by one thread at a time.
+    """The encoder in a folder, compiled when it is first asked for some layers; threads wait for each other.
 
     Args:
         folder: folder for which `kgkit.encoder.graph.reason_against` says nothing.
@@ -52,6 +51,7 @@ class Network:
             raise MissingExtra(_PACKAGE, "neural")
         self.graph = EncoderGraph(folder)
         self._requests: dict[tuple[tuple[int, ...], str], Any] = {}
+        self._reading = threading.Lock()  # a request that runs cannot be made again
 
     @cached_property
     def _core(self) -> Any:
@@ -79,10 +79,11 @@ class Network:
         """
         depth = self.graph.depth + 1
         key = tuple(layer % depth for layer in layers), dtype
-        if key not in self._requests:
-            self._requests[key] = self._compiled(*key)
         mask = np.ones(batch.ids.shape, np.bool_) if batch.mask is None else batch.mask.astype(np.bool_)
-        states: Matrix = self._requests[key].infer([batch.ids, mask], share_inputs=True)[0]
+        with self._reading:
+            if key not in self._requests:
+                self._requests[key] = self._compiled(*key)
+            states: Matrix = self._requests[key].infer([batch.ids, mask], share_inputs=True)[0]
         return states
 
     def forget(self, dtype: str) -> None:

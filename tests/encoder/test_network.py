@@ -2,6 +2,7 @@
 
 import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -95,6 +96,15 @@ def test_a_text_has_the_same_numbers_in_any_batch_without_padding(folder, dtype)
         for count in (1, 2, 3, 7, 16, 31):
             part = network(TokenBatch(np.arange(count), ids[:count], None), [1, -1], dtype)
             assert np.array_equal(part, whole[:count])
+
+
+def test_threads_may_read_at_once(folder):
+    network, ids = Network(folder), np.random.default_rng(0).integers(4, 28, (8, 20))
+    batches = [TokenBatch(np.arange(8), ids[:, :length], None) for length in range(2, 20)]
+    alone = [network(batch, [-1], "float32") for batch in batches]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda batch: network(batch, [-1], "float32"), batches))
+    assert all(map(np.array_equal, alone, together))
 
 
 def test_vectors_are_those_of_torch(folder):
