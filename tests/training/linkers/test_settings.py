@@ -102,9 +102,8 @@ def test_a_file_with_odd_characters_is_quoted():
 
 
 def encoder(layers, window):
-    model = SimpleNamespace(config=SimpleNamespace(num_hidden_layers=layers))
-    tokenizer = SimpleNamespace(num_special_tokens_to_add=lambda: 2)
-    return SimpleNamespace(model=model, tokenizer=tokenizer, window=window)
+    pieces = SimpleNamespace(num_special_tokens_to_add=lambda pair: 2)
+    return SimpleNamespace(depth=layers, pieces=pieces, window=window)
 
 
 def test_a_reader_takes_the_layers_that_the_encoder_has():
