@@ -27,7 +27,7 @@ from kgkit.versions import file_sha256
 __all__ = ["RunRecord", "recorded", "sha256_of"]
 
 LIBRARIES: Final = (
-    "kgkit", "faiss-cpu", "numpy", "safetensors", "scikit-learn", "scipy",
+    "kgkit", "faiss-cpu", "numpy", "openvino", "safetensors", "scikit-learn", "scipy",
     "tokenizers", "torch", "transformers",
 )  # fmt: skip
 """Those that may decide a number; the versions of the installed ones are kept."""

@@ -46,7 +46,7 @@ from kgkit.vectors.matrix import Vectors
 from kgkit.versions import NEW, check_platform, file_sha256, free_space, link_file, publish_version, sweep
 
 _BLOCK: Final = 65_536
-_PACKAGES: Final = ("numpy", "torch", "transformers", "pykeen", "faiss-cpu")
+_PACKAGES: Final = ("numpy", "openvino", "tokenizers", "torch", "transformers", "pykeen", "faiss-cpu")
 
 
 class Work:
