@@ -263,7 +263,8 @@ def test_an_interrupted_command_says_so_and_leaves_no_output(home, large, tmp_pa
         child.send_signal(signal.SIGINT)
         said = child.communicate(timeout=300)[1]
     *lines, last = said.decode().splitlines()
-    assert (child.returncode, last) == (130, "interrupted") and not output.exists()
+    # Python ends itself by the signal where it came while a string was executed, as for a dataclass.
+    assert child.returncode in (130, -signal.SIGINT) and last == "interrupted" and not output.exists()
     assert all("--resume goes on behind them" in line for line in lines) and len(lines) < 2
     assert lines or not list(tmp_path.iterdir())  # what is written is kept where it is announced
 
