@@ -9,7 +9,7 @@ the products of a row in one order. `tests/encoder/test_network.py` holds it to 
 import os
 import threading
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -53,16 +53,10 @@ class Network:
         self._requests: dict[tuple[tuple[int, ...], str], Any] = {}
         self._reading = threading.Lock()  # a request that runs cannot be made again
 
-    @cached_property
-    def _core(self) -> Any:
-        import openvino
-
-        return openvino.Core()
-
     @property
     def has_bf16(self) -> bool:
         """Whether the processor multiplies bfloat16 faster than float32."""
-        return str(self._core.get_property("CPU", "INFERENCE_PRECISION_HINT").to_string()) == "bf16"
+        return str(_core().get_property("CPU", "INFERENCE_PRECISION_HINT").to_string()) == "bf16"
 
     def __call__(
         self,
@@ -95,4 +89,16 @@ class Network:
         threads = os.environ.get("OMP_NUM_THREADS", "")
         if threads.isdecimal() and int(threads):
             settings["INFERENCE_NUM_THREADS"] = threads
-        return self._core.compile_model(self.graph.model(layers), "CPU", settings).create_infer_request()
+        return _core().compile_model(self.graph.model(layers), "CPU", settings).create_infer_request()
+
+
+@cache
+def _core() -> Any:
+    """Return OpenVINO's core: one, which is never freed.
+
+    With `faulthandler`, its plug-in gives the thread that loads it another stack for signals. Freed in another
+    thread it would take that stack away, and the next signal would end the process.
+    """
+    import openvino
+
+    return openvino.Core()
