@@ -96,8 +96,8 @@ class Network:
 def _core() -> Any:
     """Return OpenVINO's core: one, which is never freed.
 
-    With `faulthandler`, its plug-in gives the thread that loads it another stack for signals. Freed in another
-    thread it would take that stack away, and the next signal would end the process.
+    With `faulthandler`, its plug-in gives the thread that loads it another stack for signals. Freed in
+    another thread it would take that stack away, and the next signal would end the process.
     """
     import openvino
 
