@@ -1,4 +1,4 @@
-"""What reads texts on a processor: OpenVINO, torch, and a plain loop of transformers, side by side.
+"""Reading of texts on a processor: OpenVINO, torch, and a plain loop of transformers, side by side.
 
     python -m benchmarks.encoder_runtime FILE [--lines 4000] [--starts 10] [--encoder NAME]
 
@@ -25,7 +25,7 @@ _SIZE = 254  # word pieces of a window, special ones apart
 
 
 def _reader(name: str, encoder: str) -> Callable[[Sequence[str]], object]:
-    """Return what reads texts: the last layer of every word piece, in windows of the same size."""
+    """Return a function that reads texts: the last layer of every word piece, in windows of the same size."""
     if name == "transformers":
         return _plain(encoder)
     from kgkit.encoder import Encoder

@@ -552,7 +552,7 @@ def pool(hidden: Matrix, mask: Numbers | None, pooling: Pooling) -> Matrix:
 
 
 def pool_tensor(hidden: "Tensor", mask: "Tensor | None", pooling: Pooling) -> "Tensor":
-    """Return what `pool` does, by torch, on the device of *hidden*."""
+    """Return the vectors of `pool`, by torch, on the device of *hidden*."""
     if pooling == "cls":
         return hidden[:, 0]
     if mask is None:
@@ -564,7 +564,7 @@ def pool_tensor(hidden: "Tensor", mask: "Tensor | None", pooling: Pooling) -> "T
 
 
 class _Agreement(msgspec.Struct):
-    """What is kept of an encoder: the least cosine of its vectors in bfloat16 to those in float32."""
+    """Record of an encoder: the least cosine of its vectors in bfloat16 to those in float32."""
 
     bfloat16: float
 

@@ -35,7 +35,7 @@ _BERT: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class _Kind:
-    """What tells an architecture from the others.
+    """Names and positions of an architecture.
 
     Attributes:
         prefix: what its parameters' names may begin with.
@@ -216,7 +216,7 @@ class EncoderGraph:
     # -- parts of the graph ---------------------------------------------------
 
     def _positions(self, build: "_Ops", ids: Any) -> Any:
-        """Return what is added to the embeddings of pieces: (T, E), or (n, T, E)."""
+        """Return the sum of other embeddings than those of pieces: (T, E), or (n, T, E)."""
         ops, table = build.ops, self._weights["embeddings.position_embeddings.weight"]
         if self._kind.typed:
             table = table + self._weights["embeddings.token_type_embeddings.weight"][0]
@@ -355,7 +355,7 @@ class _Ops:
         return self.ops.gather(self._constant(name), ids, self.one(0))
 
     def linear(self, name: str, states: Any) -> Any:
-        """Return what a linear layer makes of states."""
+        """Return the output of a linear layer."""
         product = self.ops.matmul(states, self._constant(f"{name}.weight"), False, True)
         return self.ops.add(product, self._constant(f"{name}.bias"))
 

@@ -15,7 +15,7 @@ NO_LENGTH: Final = 1_000_000
 
 
 class TokenizerFiles:
-    """What tokenizer.json and the settings beside it say.
+    """Tokenizer of an encoder, by tokenizer.json and the settings beside it.
 
     Args:
         folder: folder of an encoder, with a tokenizer.json.

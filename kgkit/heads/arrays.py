@@ -1,4 +1,4 @@
-"""What heads are made of that are asked, not trained: layers in NumPy, and the weights of a saved head.
+"""Layers of heads in NumPy, for inference, and the weights of a saved head.
 
     N  vectors    K, L  numbers of one
 

@@ -326,7 +326,7 @@ class EntityLinker(SavedHead):
         return losses.sum() / counted.sum().clamp(min=1)
 
     def network(self) -> LinkerNetwork:
-        """Return what scores candidates as this head does now, without torch."""
+        """Return a copy of this head, as it is now, that scores candidates without torch."""
         weights = {name: weight.detach().float().cpu().numpy() for name, weight in self.state_dict().items()}
         return LinkerNetwork(self.config, {name: weight.copy() for name, weight in weights.items()})
 

@@ -248,7 +248,7 @@ def test_an_array_that_is_longer_than_its_file_is_damage(content, tmp_path):
     for compression in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         with zipfile.ZipFile(tmp_path / "x.npz", "w", compression) as archive:
             archive.writestr("mean 0.npy", content)
-        with pytest.raises(DamagedModel, match=r"x\.npz holds no arrays of numbers"):
+        with pytest.raises(DamagedModel, match=r"x\.npz"):
             read_archive(tmp_path / "x.npz")
 
 
@@ -317,7 +317,7 @@ def test_numbers_that_are_not_finite_or_too_large_to_be_summed_are_damage(number
             arrays._replace(**{name: other}).save(tmp_path)
             assert RidgeArrays.load(tmp_path)
     np.savez(tmp_path / "x.npz", **{"mean 0": np.zeros(3), "deviation 0": np.full(3, number)})
-    with pytest.raises(DamagedModel, match=r"'deviation 0' in x\.npz has numbers that are not finite"):
+    with pytest.raises(DamagedModel, match=r"'deviation 0' in x\.npz"):
         read_archive(tmp_path / "x.npz")
 
 
